@@ -1,0 +1,85 @@
+"""`seal round new|branch|list`: the tree of rounds in params.yaml."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import ArtifactError, RoundError
+from seal.core.params import load_params
+from seal.store.lineage import Lineage, find_root, path_of
+from seal.store.params_file import add_round, next_id, parse_settings, resolve
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True)
+    new = actions.add_parser("new", help="add a round with the defaults of params.yaml")
+    new.add_argument("id", nargs="?", help="default: the next free number")
+    new.add_argument("--parent", help="default: the last round")
+    branch = actions.add_parser("branch", help="add a second child of a round, with the parameters of its first child")
+    branch.add_argument("id")
+    branch.add_argument("--from", dest="parent", required=True, metavar="ROUND", help="the round to branch off")
+    for action in (new, branch):
+        action.add_argument(
+            "--set", action="append", default=[], metavar="KEY=VALUE", help="what differs, for example train.lr=1e-4"
+        )
+    actions.add_parser("list", help="the tree with scores")
+
+
+def run(args: argparse.Namespace) -> int:
+    root = find_root()
+    lineage = Lineage(load_params(root / "params.yaml"))
+    if args.action == "list":
+        print(tree(root, lineage))
+        return 0
+    parent = args.parent or _last(lineage)
+    lineage.entry(parent)
+    like = None
+    if args.action == "branch":
+        siblings = lineage.children(parent)
+        like = lineage.round(siblings[0]) if siblings else None
+    name = args.id or next_id(lineage.params, parent)
+    add_round(root / "params.yaml", name, resolve(lineage.params, parent, parse_settings(args.set), like))
+    print(f"added {name} (parent {parent}); run it: seal run")
+    return 0
+
+
+def tree(root: Path, lineage: Lineage) -> str:
+    """One line a round: indented by depth, strict score with interval, gain over its parent, cues in the interface."""
+    lines = []
+    for name, depth in lineage.walk():
+        label = "  " * depth + name
+        lines.append(f"{label:<16}{scores_line(read_metrics(root, name))}")
+    return "\n".join(lines) or "no rounds: add a start to params.yaml, then `seal round new`"
+
+
+def scores_line(found: Mapping[str, Any] | None) -> str:
+    """What `list` says of one round."""
+    if found is None:
+        return "not run"
+    strict = found["strict"]
+    parts = [f"strict {100 * strict['mean']:5.1f} [{100 * strict['low']:.1f}, {100 * strict['high']:.1f}]"]
+    if gain := (found.get("gain") or {}).get("parent"):
+        parts.append(f"gain {100 * gain['mean']:+.1f}")
+    if interface := found.get("interface"):
+        parts.append(f"cues {interface['active']}")
+    return "  ".join(parts)
+
+
+def read_metrics(root: Path, round_id: str) -> dict[str, Any] | None:
+    """metrics.json of a round, None when it has not been evaluated. Raises ArtifactError for a broken file."""
+    path = path_of(root, round_id, "metrics.json")
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ArtifactError("metrics", f"{path}: {error}", "restore it with `git checkout` or run the round again") from None
+
+
+def _last(lineage: Lineage) -> str:
+    known = [*lineage.params.starts, *lineage.params.rounds]
+    if not known:
+        raise RoundError("parent", "none", "add a start to params.yaml first")
+    return known[-1]

@@ -1,0 +1,1 @@
+"""Types, labels, seeds, errors and parameters: what every room shares."""

@@ -1,0 +1,78 @@
+"""The failure vocabulary: one enum, its default priority, its utilities, and its maps to the paper's two vocabularies.
+
+Sources: SEAL (arXiv 2605.24426) Table 5 (taxonomy), Table 6 (utilities rho); the labels the paper lacks take the
+values of DEFAULT_UTILITY below.
+"""
+
+from enum import StrEnum
+
+
+class Label(StrEnum):
+    INVALID_TOOL_CALL = "invalid_tool_call"
+    ARGUMENT_MISMATCH = "argument_mismatch"
+    CONSTRAINT_VIOLATION = "constraint_violation"
+    RECOVERY_FAILURE = "recovery_failure"
+    SPURIOUS_TOOL_CALL = "spurious_tool_call"
+    MISSING_TOOL_CALL = "missing_tool_call"
+    STATE_MISMATCH = "state_mismatch"
+    RESPONSE_MISMATCH = "response_mismatch"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    CORRECT_ABSTENTION = "correct_abstention"
+    PASS = "pass"
+    ENV_ERROR = "env_error"
+    GOLD_ERROR = "gold_error"
+    CHECKER_ERROR = "checker_error"
+    USER_SIM_ERROR = "user_sim_error"
+
+
+DEFAULT_PRIORITY: tuple[Label, ...] = (
+    Label.INVALID_TOOL_CALL,
+    Label.ARGUMENT_MISMATCH,
+    Label.CONSTRAINT_VIOLATION,
+    Label.RECOVERY_FAILURE,
+    Label.SPURIOUS_TOOL_CALL,
+    Label.MISSING_TOOL_CALL,
+    Label.STATE_MISMATCH,
+    Label.RESPONSE_MISMATCH,
+    Label.BUDGET_EXHAUSTED,
+)
+FAILURES = frozenset(DEFAULT_PRIORITY)
+SUCCESSES = frozenset({Label.PASS, Label.CORRECT_ABSTENTION})
+NOT_THE_POLICY = frozenset({Label.ENV_ERROR, Label.GOLD_ERROR, Label.CHECKER_ERROR, Label.USER_SIM_ERROR})
+
+DEFAULT_UTILITY: dict[Label, float] = {
+    Label.SPURIOUS_TOOL_CALL: 2.0,  # Table 6
+    Label.CORRECT_ABSTENTION: 1.8,  # Table 6
+    Label.STATE_MISMATCH: 1.0,  # Table 6
+    Label.PASS: 1.0,  # Table 6
+    Label.RESPONSE_MISMATCH: 0.9,  # Table 6
+    Label.MISSING_TOOL_CALL: 1.5,  # Table 6 calls it empty_turn_model_response
+    Label.INVALID_TOOL_CALL: 2.0,
+    Label.ARGUMENT_MISMATCH: 1.6,
+    Label.CONSTRAINT_VIOLATION: 1.4,
+    Label.RECOVERY_FAILURE: 1.2,
+    Label.BUDGET_EXHAUSTED: 1.0,
+}
+
+# Our label -> the name the published code uses (Table 6), and the paper's taxonomy (Table 5). None: it has no such label.
+PUBLISHED_CODE_NAME: dict[Label, str | None] = {
+    Label.SPURIOUS_TOOL_CALL: "spurious_tool_call",
+    Label.CORRECT_ABSTENTION: "correct_abstention",
+    Label.MISSING_TOOL_CALL: "empty_turn_model_response",
+    Label.STATE_MISMATCH: "state_mismatch",
+    Label.RESPONSE_MISMATCH: "response_mismatch",
+    Label.PASS: "pass",
+    Label.CHECKER_ERROR: "checker_error",
+    Label.GOLD_ERROR: "gt_error",
+}
+PAPER_TAXONOMY_NAME: dict[Label, str | None] = {
+    label: label.value
+    for label in (
+        Label.INVALID_TOOL_CALL,
+        Label.ARGUMENT_MISMATCH,
+        Label.STATE_MISMATCH,
+        Label.RECOVERY_FAILURE,
+        Label.MISSING_TOOL_CALL,
+        Label.RESPONSE_MISMATCH,
+    )
+}

@@ -1,0 +1,104 @@
+"""Reading frozen dataclasses from plain mappings: unknown keys, wrong types and values out of range are ParamErrors.
+
+Understood annotations: bool, int, float, str, Literal, tuple[T, ...], tuple[T, T], Mapping[str, T], dataclasses, and
+`T | None`. A field's metadata may hold `low` and `high` (inclusive) for its number or numbers.
+"""
+
+import difflib
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, field, fields, is_dataclass
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from seal.core.errors import ParamError
+
+T = TypeVar("T")
+
+
+def ranged(default: Any, low: float, high: float = float("inf")) -> Any:
+    """A dataclass field whose number (or whose every number) lies in [low, high]."""
+    metadata = {"low": low, "high": high}
+    if isinstance(default, (dict, list)):
+        return field(default_factory=lambda: type(default)(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def read(kind: type[T], value: Any, path: str, complete: bool = False) -> T:
+    """`value` as a `kind`. `path` is its dotted key; with `complete` no key of `kind` may be left to its default."""
+    if not isinstance(value, Mapping):
+        raise ParamError(path, value, f"write a mapping with some of: {', '.join(_names(kind))}")
+    check_keys(value, _names(kind), path)
+    hints, found = get_type_hints(kind), {}
+    for item in fields(kind):
+        if item.name in value:
+            found[item.name] = convert(hints[item.name], value[item.name], f"{path}.{item.name}", item, complete)
+        elif complete or (item.default is MISSING and item.default_factory is MISSING):
+            raise ParamError(f"{path}.{item.name}", "missing", f"add `{item.name}: {_default(item)}` under {path}")
+    return kind(**found)
+
+
+def check_keys(value: Mapping[str, Any], known: list[str], path: str) -> None:
+    """Raise ParamError for the first key that is not `known`, with the nearest names that are."""
+    for key in value:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=2, cutoff=0.5)
+            remedy = f"did you mean {' or '.join(near)}?" if near else f"known keys: {', '.join(known)}"
+            raise ParamError(f"{path}.{key}" if path else str(key), value[key], f"unknown key; {remedy}")
+
+
+def convert(hint: Any, value: Any, path: str, item: Field, complete: bool = False) -> Any:
+    """`value` as the annotation `hint` says."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        inner = next(arg for arg in args if arg is not types.NoneType)
+        return None if value is None else convert(inner, value, path, item, complete)
+    if is_dataclass(hint):
+        return read(hint, value, path, complete)
+    if origin is Literal:
+        if value not in args or isinstance(value, bool):
+            raise ParamError(path, value, f"use one of: {', '.join(map(str, args))}")
+        return value
+    if origin is tuple:
+        wanted = None if args[-1] is Ellipsis else len(args)
+        if not isinstance(value, (list, tuple)) or wanted not in (None, len(value)):
+            raise ParamError(path, value, f"write a list of {wanted or 'any number of'} {args[0].__name__} values")
+        return tuple(convert(args[0], part, f"{path}[{i}]", item) for i, part in enumerate(value))
+    if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise ParamError(path, value, "write a mapping of names to values")
+        return {convert(args[0], k, path, item): convert(args[1], v, f"{path}.{k}", item) for k, v in value.items()}
+    return _scalar(hint, value, path, item)
+
+
+def _scalar(hint: type, value: Any, path: str, item: Field) -> Any:
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise ParamError(path, repr(value), f"write a value of type {hint.__name__}, such as {_default(item)}")
+    low, high = item.metadata.get("low"), item.metadata.get("high")
+    if low is not None and hint in (int, float) and not low <= value <= high:
+        raise ParamError(path, value, f"out of range: use a value from {low:g} to {high:g}")
+    return value
+
+
+def _names(kind: type) -> list[str]:
+    return [item.name for item in fields(kind)]
+
+
+def _default(item: Field) -> Any:
+    if item.default_factory is not MISSING:
+        return plain(item.default_factory())
+    return "..." if item.default is MISSING else plain(item.default)
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses, mappings and tuples as dicts and lists, enums as their values: what a YAML file holds."""
+    if is_dataclass(value):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,197 @@
+"""The diagnosis of one rollout: every user turn gets its labels, exactly one of them primary."""
+
+from collections.abc import Sequence
+
+from seal.core.labels import DEFAULT_PRIORITY, Label
+from seal.core.types import Call, Diagnosis, Result, Rollout, Step, Task, Verdict
+from seal.diagnose import rules
+from seal.diagnose.evidence import (
+    Goal,
+    TurnEvidence,
+    align,
+    attempts_of,
+    facts_by_place,
+    garbled_of,
+)
+from seal.diagnose.finding import Finding
+from seal.diagnose.priority import primary
+from seal.diagnose.roots import Alignment
+from seal.diagnose.trace import Trace
+from seal.env.base import Environment
+
+INHERITED, LATENT, NOT_REACHED, RECOVERED = "inherited", "latent", "not_reached", "recovered"
+LATENT_CONFIDENCE = 0.8
+
+
+def diagnose(
+    env: Environment,
+    task: Task,
+    rollout: Rollout,
+    verdicts: Sequence[Verdict],
+    priority: Sequence[Label] = DEFAULT_PRIORITY,
+) -> list[Diagnosis]:
+    """Labels of every user turn of `task`, in order of turns, the primary one of a turn first. Deterministic.
+
+    Only a failing rollout is re-executed, and of it only what deciding root or consequence takes.
+    """
+    return Diagnoser(env, task, rollout, verdicts).run(priority)
+
+
+class Diagnoser:
+    """The working state of one diagnosis."""
+
+    def __init__(self, env: Environment, task: Task, rollout: Rollout, verdicts: Sequence[Verdict]):
+        self._env, self._task, self._rollout = env, task, rollout
+        self._verdicts = {verdict.turn: verdict for verdict in verdicts}
+        n = len(task.turns)
+        self._steps: list[list[Step]] = [[] for _ in range(n)]
+        for step in rollout.steps:
+            self._steps[step.turn].append(step)
+        self._calls: list[list[Call]] = [[call for step in steps for call in step.calls] for steps in self._steps]
+        self._results: list[list[Result]] = [[r for step in steps for r in step.results] for steps in self._steps]
+        self._stop_turn = stop_turn(rollout, n)
+        self._alignment = Alignment(env, task, self._calls, self._results)
+        self._findings: list[list[Finding]] = []
+        self._source: dict[int, int] = {}  # failing turn -> the earlier turn it follows from
+
+    def run(self, priority: Sequence[Label]) -> list[Diagnosis]:
+        for turn in range(len(self._task.turns)):
+            self._findings.append(self._turn(turn))
+        rows = []
+        for turn, findings in enumerate(self._findings):
+            first = primary(findings, priority)
+            source = self._source.get(turn)
+            for i in sorted(range(len(findings)), key=lambda i: (i != first, i)):  # noqa: B023
+                f = findings[i]
+                evidence = dict(f.evidence) if source is None else {**f.evidence, "from_turn": source}
+                rows.append(
+                    Diagnosis(
+                        turn=turn,
+                        label=f.label.value,
+                        detail=f.detail,
+                        primary=i == first,
+                        root=source is None,
+                        tool=f.tool,
+                        parameter=f.parameter,
+                        step=f.step,
+                        evidence=evidence,
+                        confidence=f.confidence,
+                    )
+                )
+        return rows
+
+    def _turn(self, turn: int) -> list[Finding]:
+        verdict = self._verdicts.get(turn)
+        stop = self._rollout.stop_reason if turn == self._stop_turn != -1 else ""
+        if turn > self._stop_turn != -1:
+            return self._not_reached(turn)
+        if stop == "env_error":
+            return [Finding(Label.ENV_ERROR, step=self._last_step(turn))]
+        if verdict is None:
+            return [Finding(Label.CHECKER_ERROR, "no_verdict")]
+        if verdict.valid:
+            return self._valid(turn, stop)
+        findings = self._failing(turn, verdict, stop)
+        if self._task.known_bad and turn not in self._source:
+            findings = [Finding(Label.GOLD_ERROR, evidence={"known_bad": self._task.known_bad}), *findings]
+        return findings
+
+    def _valid(self, turn: int, stop: str) -> list[Finding]:
+        findings: list[Finding] = []
+        acts = self._calls[turn] or any(step.errors for step in self._steps[turn])
+        if not self._task.turns[turn].gold and acts:
+            findings = rules.acted_where_none_was_due(self._evidence(turn, None, True, True, stop))
+        if stop and turn < len(self._task.turns) - 1:  # in the last turn nothing was lost by it
+            findings.append(Finding(Label.BUDGET_EXHAUSTED, stop, step=self._last_step(turn)))
+        if findings:
+            return findings
+        if not self._task.turns[turn].gold:
+            return [Finding(Label.CORRECT_ABSTENTION)]
+        erred = any(step.errors or any(r.error_kind for r in step.results) for step in self._steps[turn])
+        return [Finding(Label.PASS, RECOVERED if erred else "")]
+
+    def _failing(self, turn: int, verdict: Verdict, stop: str) -> list[Finding]:
+        own = self._alignment.own(turn)
+        if turn and self._alignment.work_is_right(turn, own):
+            source = self._root_before(turn)
+            if source >= 0 and stop and turn < len(self._task.turns) - 1:
+                return [Finding(Label.BUDGET_EXHAUSTED, stop, step=self._last_step(turn))]
+            if source >= 0:
+                self._source[turn] = source
+                label = Label.RESPONSE_MISMATCH if verdict.state_ok else Label.STATE_MISMATCH
+                return [Finding(label, INHERITED)]
+        state_ok, response_ok = self._alignment.judge(turn, own) if turn else (verdict.state_ok, verdict.response_ok)
+        if state_ok and response_ok:  # right on the gold state, and no earlier turn to blame: trust the verdict
+            state_ok, response_ok = verdict.state_ok, verdict.response_ok
+        return rules.explain(self._evidence(turn, own, state_ok, response_ok, stop))
+
+    def _root_before(self, turn: int) -> int:
+        """The earlier turn that `turn` follows from: the last root failure, or else the latent one, which is labelled."""
+        roots = [k for k in range(turn) if k not in self._source and self._is_failure(k)]
+        failed = [k for k in roots if not self._verdicts[k].valid]
+        if failed:
+            return failed[-1]
+        source = self._alignment.latent_root(turn)
+        if source >= 0 and source not in roots:
+            own = self._alignment.own(source)
+            evidence = self._evidence(source, own, False, False, "")
+            self._findings[source] = [
+                Finding(f.label, f.detail, f.tool, f.parameter, f.step, LATENT_CONFIDENCE, {"latent_until": turn})
+                for f in rules.explain(evidence)
+                if f.detail != rules.SYMPTOM
+            ]
+        return source
+
+    def _is_failure(self, turn: int) -> bool:
+        return any(f.label not in (Label.PASS, Label.CORRECT_ABSTENTION) for f in self._findings[turn])
+
+    def _not_reached(self, turn: int) -> list[Finding]:
+        self._source[turn] = self._stop_turn
+        ours = self._rollout.stop_reason != "env_error"
+        return [Finding(Label.BUDGET_EXHAUSTED if ours else Label.ENV_ERROR, NOT_REACHED)]
+
+    def _last_step(self, turn: int) -> int:
+        return self._steps[turn][-1].step if self._steps[turn] else -1
+
+    def _evidence(self, turn: int, own: Trace | None, state_ok: bool, response_ok: bool, stop: str) -> TurnEvidence:
+        """The evidence of a turn; with `own` its results are those on the gold state, so that nothing inherited counts."""
+        task, env, steps = self._task, self._env, self._steps[turn]
+        gold = self._alignment.gold(turn) if own else None
+        docs = {doc.name: doc for doc in env.docs(task, turn)}
+        messages = [task.turns[k].message for k in range(turn + 1)]
+        shown = [result.raw for k in range(turn) for result in self._results[k]]
+        asked = [str(value) for k in range(turn) for call in self._calls[k] for value in call.arguments.values()]
+        now = [result.raw for result in (*self._results[turn], *(gold.results if gold else ()))]
+        goals = ()
+        if gold:
+            rows = zip(task.turns[turn].gold, gold.results, gold.wrote, strict=True)
+            goals = tuple(Goal(call, result.raw, wrote) for call, result, wrote in rows)
+        tools = sorted({goal.call.name for goal in goals})
+        evidence = TurnEvidence(
+            turn=turn,
+            goals=goals,
+            attempts=tuple(attempts_of(steps, own.results, own.wrote) if own else attempts_of(steps)),
+            garbled=tuple(garbled_of(steps, stop)),
+            docs=docs,
+            known=frozenset(docs) | {doc.name for doc in env.docs(task, len(task.turns) - 1)},
+            facts=facts_by_place(env.facts(tools)),
+            state_ok=state_ok,
+            response_ok=response_ok,
+            said="\n".join(messages),
+            earlier="\n".join((*messages[:-1], *shown, *asked)),
+            told="\n".join((*shown, *now)),
+            last_step=self._last_step(turn),
+            stop=stop,
+        )
+        return align(evidence)
+
+
+def stop_turn(rollout: Rollout, n_turns: int) -> int:
+    """The turn an unfinished rollout ended in; -1 for a finished one."""
+    if rollout.stop_reason == "finished":
+        return -1
+    if not rollout.steps:
+        return 0
+    last = rollout.steps[-1]
+    handed_back = not last.calls and not last.errors and rollout.stop_reason != "turn_token_limit"
+    return min(last.turn + handed_back, n_turns - 1)

@@ -1,0 +1,37 @@
+"""Which of a turn's labels is its primary one."""
+
+from collections.abc import Sequence
+
+from seal.core.errors import ParamError
+from seal.core.labels import DEFAULT_PRIORITY, NOT_THE_POLICY, Label
+from seal.diagnose.finding import Finding
+
+CERTAIN = 0.5  # a finding below this is primary only where there is no other
+
+
+def parse_priority(names: Sequence[str]) -> tuple[Label, ...]:
+    """A full order of failures: the named ones first, the others after them in their default order.
+
+    Raises ParamError for a name that is no failure label, or one that occurs twice.
+    """
+    known = {label.value: label for label in DEFAULT_PRIORITY}
+    for name in names:
+        if name not in known or list(names).count(name) > 1:
+            raise ParamError("diagnose.priority", name, f"each of these at most once: {', '.join(known)}")
+    named = [known[name] for name in names]
+    return (*named, *(label for label in DEFAULT_PRIORITY if label not in named))
+
+
+def primary(findings: Sequence[Finding], priority: Sequence[Label] = DEFAULT_PRIORITY) -> int:
+    """Index of the primary finding: what is not the policy's fault first, then the first label of the priority.
+
+    Among findings of one label the surest wins, then the earliest.
+    """
+    rank = {label: i for i, label in enumerate(priority)}
+
+    def order(i: int) -> tuple[bool, bool, int, float, int]:
+        finding = findings[i]
+        ours = finding.label not in NOT_THE_POLICY
+        return ours, finding.confidence < CERTAIN, rank.get(finding.label, len(rank)), -finding.confidence, i
+
+    return min(range(len(findings)), key=order)

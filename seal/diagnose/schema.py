@@ -1,0 +1,78 @@
+"""A call against the documented schema of its tool, and a literal against what was said."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from seal.core.types import Call, Json, ToolDoc
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "float": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "tuple": (list, tuple),
+    "object": (Mapping,),
+    "dict": (Mapping,),
+}
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """`detail`: missing_parameter, unexpected_parameter, type, enum_value."""
+
+    parameter: str
+    detail: str
+
+
+def schema_faults(call: Call, doc: ToolDoc) -> list[SchemaFault]:
+    """What of a call breaks its documented schema, in the order of the documentation."""
+    known = {param.name for param in doc.params}
+    faults = [SchemaFault(name, "unexpected_parameter") for name in call.arguments if name not in known]
+    for param in doc.params:
+        if param.name not in call.arguments:
+            if param.required:
+                faults.append(SchemaFault(param.name, "missing_parameter"))
+        elif not fits(call.arguments[param.name], param.type):
+            faults.append(SchemaFault(param.name, "type"))
+        elif param.enum and call.arguments[param.name] not in param.enum:
+            faults.append(SchemaFault(param.name, "enum_value"))
+    return faults
+
+
+def fits(value: Json, type_name: str) -> bool:
+    """Whether a JSON value is of a JSON-schema type; unknown type names accept anything."""
+    types = _TYPES.get(type_name)
+    if types is None or (value is None and type_name != "boolean"):
+        return types is None
+    return isinstance(value, types) and (isinstance(value, bool) == (type_name == "boolean"))
+
+
+def said(value: Json, text: str) -> bool:
+    """Whether a literal occurs in a text as a whole: a number by value, a string as whole words, a list by its items."""
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, int | float):
+        return float(value) in {float(found.replace(",", "")) for found in _NUMBER.findall(text)}
+    if isinstance(value, Mapping):
+        return bool(value) and all(said(item, text) for item in value.values())
+    if isinstance(value, list | tuple):
+        return bool(value) and all(said(item, text) for item in value)
+    word = str(value).strip().casefold()
+    if not word or word not in (text := text.casefold()):
+        return False
+    return re.search(rf"(?<![\w/.-]){re.escape(word)}(?![\w/-]|\.\w)", text) is not None
+
+
+def is_referent(value: Json) -> bool:
+    """Whether a literal can name a thing of the world: an id, a name, a path. Flags and small numbers cannot."""
+    if isinstance(value, bool) or value is None or isinstance(value, float):
+        return False
+    if isinstance(value, int):
+        return abs(value) >= 100
+    if isinstance(value, list | tuple):
+        return bool(value) and all(is_referent(item) for item in value)
+    return isinstance(value, str) and len(value) > 1 and value.casefold() not in ("true", "false")

@@ -1,0 +1,56 @@
+"""Re-execution: what some calls do to the world after some other calls."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seal.core.types import Call, Json, Result, Task
+from seal.env.base import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """`results` and `wrote` align with the calls; `wrote`: the public state changed. States are snapshots."""
+
+    results: tuple[Result, ...]
+    wrote: tuple[bool, ...]
+    before: Mapping[str, Json]
+    after: Mapping[str, Json]
+
+
+def trace(env: Environment, task: Task, before: Sequence[Call], calls: Sequence[Call]) -> Trace:
+    """Run `before` and then `calls` in a fresh session, looking at the state around each of `calls`."""
+    session = env.open(task)
+    for call in before:
+        session.call(call)
+    states = [snapshot(session.state())]
+    results = []
+    for call in calls:
+        results.append(session.call(call))
+        states.append(snapshot(session.state()))
+    wrote = tuple(old != new for old, new in zip(states, states[1:], strict=False))
+    return Trace(tuple(results), wrote, states[0], states[-1])
+
+
+def snapshot(state: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A copy that later calls cannot change."""
+    return json.loads(json.dumps(state, default=str))
+
+
+def leaves(value: Json, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Json]:
+    """Every scalar (and empty container) of a nested value by its path."""
+    if isinstance(value, Mapping) and value:
+        return {k: v for key, item in value.items() for k, v in leaves(item, (*path, str(key))).items()}
+    if isinstance(value, list | tuple) and value:
+        return {k: v for i, item in enumerate(value) for k, v in leaves(item, (*path, str(i))).items()}
+    return {path: value}
+
+
+def delta(before: Json, after: Json) -> dict[tuple[str, ...], tuple[Json, Json]]:
+    """Path -> (old, new) of every leaf that differs; None where there was none."""
+    old, new = leaves(before), leaves(after)
+    return {
+        path: (old.get(path), new.get(path))
+        for path in sorted(old.keys() | new.keys())
+        if old.get(path) != new.get(path) or (path in old) != (path in new)
+    }

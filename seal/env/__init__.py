@@ -1,0 +1,1 @@
+"""Environments. `load_env(name, params)` is the one way to get one."""

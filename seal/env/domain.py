@@ -1,0 +1,141 @@
+"""A tool domain as data, and the one executor that enforces it.
+
+A built-in domain (shop, compliance) is a `Domain` value: tools with parameters, and rules that the bare docs do not
+tell (codes for words, id prefixes, order of operations, permissions, what a lookup returns). The executor reads the
+same value, so a cue quoted from it is true by construction.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from seal.core.types import Call, Fact, Json, Param, Result, ToolDoc
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A parameter. An *entity* slot takes an id (after `prefix`), a *choice* slot a code for a word the user says."""
+
+    name: str
+    entity: str = ""
+    prefix: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`slots[0]` is the entity the tool works on. `needs`/`role`: a tool that must have succeeded on that entity first.
+
+    `returns` names a field of the entity that a lookup tells (`writes` False). `says`: the word users ask for it by.
+    `templates`: user messages with {slot} places. A tool without templates is only ever a prerequisite.
+    """
+
+    name: str
+    says: str
+    slots: tuple[Slot, ...]
+    writes: bool = True
+    needs: str = ""
+    role: str = ""
+    returns: str = ""
+    templates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    name: str
+    tools: tuple[Tool, ...]
+    fillers: tuple[str, ...] = ()  # words of small talk, for long contexts
+
+    def __getitem__(self, name: str) -> Tool:
+        return next(tool for tool in self.tools if tool.name == name)
+
+    def source_of(self, entity: str) -> str:
+        """The lookup tool that returns ids of `entity`, or "" where users give them."""
+        return next((tool.name for tool in self.tools if tool.returns == entity), "")
+
+
+def bare_doc(tool: Tool) -> ToolDoc:
+    """What the policy sees: names and purpose, no rule."""
+    return ToolDoc(tool.name, tool.says, tuple(Param(slot.name) for slot in tool.slots))
+
+
+def facts_of(tool: Tool) -> list[Fact]:
+    """Everything the executor enforces on one tool."""
+    facts = [Fact(tool.name, "", "purpose", tool.says, documented=True)]
+    if tool.needs:
+        facts.append(Fact(tool.name, "", "needs", [tool.needs]))
+    if tool.role:
+        facts.append(Fact(tool.name, "", "role", [tool.role]))
+    if tool.returns:
+        facts.append(Fact(tool.name, "", "returns", [tool.returns]))
+    for slot in tool.slots:
+        facts += [Fact(tool.name, slot.name, "required", True, documented=True)]
+        facts += [Fact(tool.name, slot.name, "type", "string", documented=True)]
+        if slot.prefix:
+            facts.append(Fact(tool.name, slot.name, "format", slot.prefix))
+        if slot.choices:
+            facts.append(Fact(tool.name, slot.name, "enum", dict(slot.choices)))
+    return facts
+
+
+class DomainSession:
+    """Executes calls against the records of one task.
+
+    Records: {"entities": {kind: {id: {field: value}}}, "noise": [words]}. Public state: {tool: {id: {slot: code}}},
+    what was written; lookups leave it alone. Which tools succeeded on which entity is private bookkeeping.
+    """
+
+    def __init__(self, domain: Domain, records: Mapping[str, Any]):
+        self._domain = domain
+        self._entities: Mapping[str, Mapping[str, Mapping[str, str]]] = records["entities"]
+        self._noise = tuple(records.get("noise", ()))
+        self._written: dict[str, dict[str, dict[str, str]]] = {}
+        self._done: set[tuple[str, str]] = set()
+
+    def state(self) -> dict[str, Json]:
+        return {name: {key: dict(row) for key, row in rows.items()} for name, rows in self._written.items()}
+
+    def call(self, call: Call) -> Result:
+        text, kind = self._execute(call)
+        return Result(text, text, kind)
+
+    def _execute(self, call: Call) -> tuple[str, str]:
+        tool = next((tool for tool in self._domain.tools if tool.name == call.name), None)
+        if tool is None:
+            return "error unknown tool", "unknown_tool"
+        known = {slot.name for slot in tool.slots}
+        for name in call.arguments:
+            if name not in known:
+                return f"error unexpected {name}=", "unexpected_argument"
+        for slot in tool.slots:
+            if slot.name not in call.arguments:
+                return f"error missing {slot.name}=", "missing_argument"
+        values: dict[str, str] = {}
+        for slot in tool.slots:
+            value = call.arguments[slot.name]
+            if not isinstance(value, str):
+                return f"error invalid {slot.name}=", "wrong_type"
+            if slot.entity:
+                bare = value.removeprefix(slot.prefix)
+                if slot.prefix and bare == value:
+                    return f"error invalid {slot.name}=", "invalid_value"
+                if bare not in self._entities[slot.entity]:
+                    return f"error not found {slot.name}=", "not_found"
+                values[slot.name] = bare
+            elif value not in slot.choices.values():
+                return f"error invalid {slot.name}=", "invalid_value"
+            else:
+                values[slot.name] = value
+        subject = values[tool.slots[0].name]
+        if tool.role and (tool.role, subject) not in self._done:
+            return "error denied", "permission"
+        if tool.needs and (tool.needs, subject) not in self._done:
+            return "error refused", "precondition"
+        self._done.add((tool.name, subject))
+        if tool.writes:
+            rest = {slot.name: values[slot.name] for slot in tool.slots[1:]}
+            self._written.setdefault(tool.name, {})[subject] = rest
+            return "ok", ""
+        row = self._entities[tool.slots[0].entity][subject]
+        told = f"{tool.returns}= {row[tool.returns]}" if tool.returns else row["status"]
+        return " ".join(("ok", told, *self._noise)), ""

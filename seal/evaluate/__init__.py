@@ -1,0 +1,1 @@
+"""Held-out scores with intervals, the gate of new interface items, and multi-seed experiments."""

@@ -1,0 +1,123 @@
+"""One round in memory, composed of the calls that the stages make: collect, judge, evolve, train, evaluate."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from seal.core.params import EvaluateParams, Round
+from seal.core.types import Json
+from seal.diagnose.profile import profile
+from seal.env.base import Environment
+from seal.evaluate.evolution import Evolved, next_interface
+from seal.evaluate.metrics import cost, metrics, round_metrics
+from seal.evaluate.suite import Evaluation, evaluate_policy
+from seal.interface.state import InterfaceState
+from seal.rollout.collect import collect
+from seal.train.judged import Judged
+from seal.train.loop import TrainResult, judge, train_round
+from seal.train.reweight import Factors
+
+Row = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where a line of rounds stands. `policy` is trained in place; all else is replaced round by round.
+
+    `rows` and `start_rows`: evaluations of this round and of the start; `metrics`: as in metrics.json.
+    """
+
+    round_id: str
+    depth: int
+    policy: Any
+    interface: InterfaceState = InterfaceState()
+    profile: Sequence[Row] = ()
+    factors: Factors = Factors()
+    rows: Sequence[Row] = ()
+    start_rows: Sequence[Row] = ()
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Everything one round made, for whoever wants to keep more than `Line` does."""
+
+    collected: list[Judged]
+    evolved: Evolved
+    trained: TrainResult
+    evaluation: Evaluation
+
+
+def start_line(
+    env: Environment, policy: Any, params: EvaluateParams, priority: Sequence[str], run_seed: int, round_id: str = "r0"
+) -> Line:
+    """Evaluate the start: depth 0, bare interface."""
+    interface = InterfaceState()
+    evaluation = evaluate_policy(env, policy, interface, params, priority, round_id, run_seed)
+    found = metrics(evaluation, env.tasks(), params.split)
+    identity = {"env": env.name, "policy_hash": policy.hash}
+    rows = evaluation.rows(round_id)
+    whole = round_metrics(found, round_id, "", 0, interface, interface, {}, **identity)
+    return Line(round_id, 0, policy, interface, rows=rows, start_rows=rows, metrics=whole)
+
+
+def run_round(
+    env: Environment,
+    line: Line,
+    params: Round,
+    round_id: str,
+    run_seed: int,
+    on_progress: Callable[[str], None] | None = None,
+) -> tuple[Line, Played]:
+    """The round after `line`. `line.policy` is changed in place. `on_progress` gets the name of each phase begun."""
+    say = on_progress or (lambda phase: None)
+    policy, depth, priority = line.policy, line.depth + 1, params.diagnose.priority
+    say("collect")
+    played = collect(env, policy, line.interface, params.collect, round_id, depth, run_seed)
+    say("diagnose")
+    collected = judge(env, played, priority)
+    found = profile(collected, env.tasks(), line.profile)
+    say("evolve_interface")
+    evolved = next_interface(env, policy, line.interface, collected, found, params, round_id, depth, run_seed)
+    say("train")
+    trained = train_round(
+        policy,
+        env,
+        collected,
+        evolved.state,
+        params.collect,
+        params.train,
+        priority,
+        round_id,
+        depth,
+        run_seed,
+        line.factors,
+    )
+    say("evaluate")
+    evaluation = evaluate_policy(env, policy, evolved.state, params.evaluate, priority, round_id, run_seed)
+    scores = metrics(evaluation, env.tasks(), params.evaluate.split, line.rows, line.start_rows)
+    updates = len(trained.curve) * params.train.minibatches * params.train.num_iterations
+    spent = {"collect": cost(collected), "probe": evolved.spent, "train": {**cost(trained.fresh), "updates": updates}}
+    whole = round_metrics(
+        scores,
+        round_id,
+        line.round_id,
+        depth,
+        line.interface,
+        evolved.state,
+        spent,
+        line.metrics["total"],
+        env=env.name,
+        policy_hash=policy.hash,
+    )
+    after = replace(
+        line,
+        round_id=round_id,
+        depth=depth,
+        interface=evolved.state,
+        profile=found,
+        factors=trained.factors,
+        rows=evaluation.rows(round_id),
+        metrics=whole,
+    )
+    return after, Played(collected, evolved, trained, evaluation)

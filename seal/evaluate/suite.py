@@ -1,0 +1,109 @@
+"""Playing held-out tasks: bare (the score that counts), and with the interface on (how much it is still needed)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seal.core.seeds import rollout_id, seed_for
+from seal.core.types import Json, Mode, Rollout, Split, Task
+from seal.env.base import Environment
+from seal.interface.state import InterfaceState
+from seal.policy.base import Limits, Policy
+from seal.rollout.engine import Request, play
+from seal.rollout.plan import choose_tasks
+from seal.train.judged import Judged
+from seal.train.loop import judge as judge_all
+
+Row = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One judged evaluation rollout and where it belongs."""
+
+    split: Split
+    mode: Mode
+    trial: int
+    task: Task
+    judged: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All evaluation rollouts of one policy. `suite` names the environment."""
+
+    suite: str
+    held: tuple[Held, ...]
+
+    def rows(self, round_id: str) -> list[Row]:
+        """Rows of the `evaluations` table, sorted."""
+        rows = [
+            {
+                "round": round_id,
+                "phase": "evaluate",
+                "rollout_id": h.judged.rollout.rollout_id,
+                "suite": self.suite,
+                "split": h.split,
+                "mode": h.mode,
+                "task_id": h.task.task_id,
+                "trial": h.trial,
+                "success": h.judged.success,
+                "progress": h.judged.progress,
+            }
+            for h in self.held
+        ]
+        return sorted(rows, key=lambda row: (row["suite"], row["split"], row["mode"], row["task_id"], row["trial"]))
+
+    def judged(self, split: str | None = None, mode: str | None = None) -> list[Judged]:
+        return [h.judged for h in self.held if split in (None, h.split) and mode in (None, h.mode)]
+
+
+def held_out(tasks: Sequence[Task], split: Split, n: int, run_seed: int) -> list[Task]:
+    """`n` tasks of a split (0: all); the same ones in every round, so that rounds can be compared task by task."""
+    return choose_tasks([task for task in tasks if task.split == split], n, run_seed, 0, f"evaluate-{split}")
+
+
+def plan_evaluation(
+    tasks: Sequence[Task], params: Any, round_id: str, run_seed: int, has_items: bool
+) -> list[tuple[Split, Mode, int, Request]]:
+    """(split, mode, trial, request) of everything to play. `params`: seal.core.params.EvaluateParams.
+
+    The split that is reported and dev play bare; with `measure_on` the former plays in mode "full" too, unless there is
+    no item to show. The seed of a (task, trial) is the same in every mode and round: comparisons are paired.
+    """
+    modes: list[tuple[Split, Mode]] = [(params.split, "off")]
+    modes += [("dev", "off")] if params.split != "dev" else []
+    modes += [(params.split, "full")] if params.measure_on and has_items else []
+    planned = []
+    for split, mode in modes:
+        for task in held_out(tasks, split, params.tasks, run_seed):
+            for trial in range(params.trials):
+                seed = seed_for(run_seed, 0, "evaluate", 0, task.task_id, trial)
+                id_ = rollout_id(round_id, "evaluate", int(mode != "off"), task.task_id, trial)
+                planned.append((split, mode, trial, Request(id_, task, trial, seed, mode)))
+    return planned
+
+
+def evaluate_policy(
+    env: Environment,
+    policy: Policy,
+    interface: InterfaceState,
+    params: Any,
+    priority: Sequence[str],
+    round_id: str,
+    run_seed: int,
+    on_progress: Callable[[int], None] | None = None,
+    judge: Callable[[Environment, Sequence[Rollout], Sequence[str]], list[Judged]] = judge_all,
+) -> Evaluation:
+    """Play, verify and diagnose the held-out tasks. `on_progress` as in seal.rollout.engine.play."""
+    planned = plan_evaluation(env.tasks(), params, round_id, run_seed, bool(interface.active))
+    requests = [request for *_, request in planned]
+    limits = Limits(params.max_action_tokens, params.context)
+    rollouts = play(env, policy, requests, interface, limits, params.temperature, on_progress)
+    return Evaluation(
+        env.name,
+        tuple(
+            Held(split, mode, trial, request.task, judged)
+            for (split, mode, trial, request), judged in zip(planned, judge(env, rollouts, priority), strict=True)
+        ),
+    )

@@ -1,0 +1,228 @@
+"""One step of the interface: keep, retire and add cues by evidence, under a token budget. Pure and deterministic."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass, replace
+from typing import Any
+
+from seal.core.errors import ParamError
+from seal.core.types import Fact, Json, Task, ToolDoc
+from seal.interface import baselines, operators
+from seal.interface.guard import Guard, guard_for
+from seal.interface.mine import Mined
+from seal.interface.propose import WEIGHTS, Candidate, propose
+from seal.interface.state import InterfaceState, Item
+
+DEFAULTS: Mapping[str, Json] = {
+    "interface": "evolved",  # evolved | none | static | published | random
+    "token_budget": 400,  # tokens of all active items together
+    "max_new": 12,  # items added in one round
+    "min_support": 2,  # failing turns behind a new item
+    "min_rate": 0.0,  # failures per exposed turn behind a new item
+    "retire_rate": 0.0,  # an item is quiet while its failure's rate is not above this
+    "retire_patience": 2,  # quiet rounds in a row before an item retires
+    "kinds": operators.PLAIN_KINDS,  # operators in use, of operators.KINDS
+    "call_format": "words",
+    "seed": 0,  # of interface "random"
+}
+Counter = Callable[[str], int]
+Row = dict[str, Json]
+_NEVER_AGAIN = ("uplift", "gate")  # why an item was taken out, such that it does not come back
+
+
+def evolve(
+    parent: InterfaceState,
+    profile: Sequence[Mapping[str, Json]],
+    facts: Sequence[Fact],
+    mined: Sequence[Mined],
+    params: Any,
+    round_id: str,
+    *,
+    docs: Sequence[ToolDoc] = (),
+    tasks: Sequence[Task] = (),
+    uplifts: Sequence[Mapping[str, Json]] = (),
+    errors: Mapping[str, int] | None = None,
+    count: Counter = operators.count_words,
+) -> tuple[InterfaceState, list[Row]]:
+    """The next interface and one row per decision.
+
+    Args:
+        profile: rows as in `propose.needs_of`, of bare rollouts. facts, mined: what cues may quote.
+        params: a round's `evolve` entry, a mapping or a dataclass, over DEFAULTS; unknown keys are ignored.
+        docs, tasks: bare docs that cues may quote too, and tasks whose gold, state and words they must not (the
+            guard refuses what has no source either way; tasks let it say what leaked).
+        uplifts: rows of `uplift.uplifts`. errors: count per error kind seen. count: tokens of a text.
+    Raises ParamError on an unknown `interface` or `kinds`.
+    """
+    settings = {**DEFAULTS, **(asdict(params) if is_dataclass(params) else params)}
+    kinds = frozenset(settings["kinds"])
+    if unknown := sorted(kinds - set(operators.KINDS)):
+        raise ParamError("evolve.kinds", ", ".join(unknown), f"use some of {', '.join(operators.KINDS)}")
+    if settings["interface"] != "evolved":
+        return _fixed(parent, facts, settings, round_id, count)
+    candidates = [c for c in propose(profile, facts, mined, settings["call_format"], errors) if c.cue.kind in kinds]
+    kept, rows = _review(parent, candidates, settings, round_id, {row["item"]: row for row in uplifts}, count)
+    guard = guard_for(facts, docs, tasks)
+    added, more = _choose(kept, candidates, settings, round_id, guard, _priors(kept, uplifts), count)
+    back = {item.id for item in added}
+    items = (*(item for item in kept.items if item.id not in back), *added)
+    return InterfaceState(items), rows + more
+
+
+def roll_back(
+    state: InterfaceState, item_ids: Sequence[str], reason: str, round_id: str, count: Counter = operators.count_words
+) -> tuple[InterfaceState, list[Row]]:
+    """The state without these active items (the gate's verdict); they are not proposed again."""
+    gone = set(item_ids)
+    items, rows = [], []
+    for item in state.items:
+        if item.id in gone and item.status == "active":
+            item = replace(item, status="rolled_back", evidence={**item.evidence, "out": "gate"})
+            rows.append(change("rollback", item, round_id, reason, count=count))
+        items.append(item)
+    return InterfaceState(tuple(items)), rows
+
+
+def change(
+    action: str,
+    item: Item,
+    round_id: str,
+    reason: str,
+    support: int | None = None,
+    rate: float = 0.0,
+    count: Counter = operators.count_words,
+) -> Row:
+    """One row of the change log. Actions: add, keep, retire, rollback, refuse (by the guard)."""
+    return {
+        "round": round_id,
+        "action": action,
+        "item": item.id,
+        "kind": item.kind,
+        "target": item.target,
+        "place": item.where,
+        "text": item.text,
+        "tokens": count(item.text),
+        "label": item.label,
+        "support": item.support if support is None else support,
+        "rate": round(float(rate), 6),
+        "reason": reason,
+        "evidence": list(item.evidence.get("rollouts", ())),
+    }
+
+
+def _review(
+    parent: InterfaceState,
+    candidates: Sequence[Candidate],
+    settings: Mapping[str, Json],
+    round_id: str,
+    uplifts: Mapping[str, Mapping[str, Json]],
+    count: Counter,
+) -> tuple[InterfaceState, list[Row]]:
+    """Keep or retire every active item: by its uplift, by how long its failure has been gone, by the budget."""
+    alive = {c.key: c for c in candidates if c.rate > settings["retire_rate"]}
+    items, rows, spent = [], [], 0
+    for item in parent.items:
+        if item.status != "active":
+            items.append(item)
+            continue
+        found = alive.get((item.where, item.target, item.text))
+        quiet = 0 if found else int(item.evidence.get("quiet", 0)) + 1
+        out = reason = ""
+        if uplifts.get(item.id, {}).get("high", 0.0) < 0:
+            out, reason = "uplift", f"uplift below 0: at most {uplifts[item.id]['high']:.3f}"
+        elif quiet >= settings["retire_patience"]:
+            out, reason = "gone", f"its failure is gone for {quiet} rounds"
+        elif spent + count(item.text) > settings["token_budget"]:
+            out, reason = "budget", "over the token budget"
+        if out:
+            item = replace(item, status="retired", evidence={**item.evidence, "quiet": quiet, "out": out})
+        else:
+            spent += count(item.text)
+            item = replace(item, evidence={**item.evidence, "quiet": quiet})
+            reason = "still failing" if found else f"quiet for {quiet} round{'s' * (quiet > 1)}"
+        items.append(item)
+        support, rate = (found.support, found.rate) if found else (0, 0.0)
+        rows.append(change("retire" if out else "keep", item, round_id, reason, support, rate, count))
+    return InterfaceState(tuple(items)), rows
+
+
+def _choose(
+    state: InterfaceState,
+    candidates: Sequence[Candidate],
+    settings: Mapping[str, Json],
+    round_id: str,
+    guard: Guard,
+    priors: Mapping[str, float],
+    count: Counter,
+) -> tuple[list[Item], list[Row]]:
+    """Greedy by score per candidate; one that does not fit the budget is passed over."""
+    active = {(item.where, item.target, item.text) for item in state.active}
+    barred = {item.id for item in state.items if item.evidence.get("out") in _NEVER_AGAIN}
+    born = {item.id: item.born_in for item in state.items}
+    budget = settings["token_budget"] - sum(count(item.text) for item in state.active)
+
+    def score(candidate: Candidate) -> float:
+        kind = candidate.cue.kind
+        return candidate.support * candidate.rate * WEIGHTS[kind] * priors.get(kind, 1.0)
+
+    def rank(candidate: Candidate) -> tuple:
+        return -score(candidate), count(candidate.cue.text), operators.KINDS.index(candidate.cue.kind), candidate.key
+
+    added: list[Item] = []
+    rows: list[Row] = []
+    for candidate in sorted(candidates, key=rank):
+        need = candidate.need
+        item = candidate.cue.item(need.label.value, round_id, candidate.support, rollouts=list(need.rollouts), quiet=0)
+        tokens = count(item.text)
+        fits = tokens <= budget and len(added) < settings["max_new"]
+        enough = candidate.support >= settings["min_support"] and candidate.rate >= settings["min_rate"]
+        if candidate.key in active or _is_said(item, state, added) or item.id in barred or not (fits and enough):
+            continue
+        if found := guard.reasons(item):
+            rows.append(change("refuse", item, round_id, "; ".join(found), rate=candidate.rate, count=count))
+            continue
+        reason = "failing again" if item.id in born else f"score {score(candidate):.3f}"
+        item = replace(item, born_in=born.get(item.id, round_id))
+        added.append(item)
+        budget -= tokens
+        rows.append(change("add", item, round_id, reason, rate=candidate.rate, count=count))
+    return added, rows
+
+
+def _is_said(item: Item, state: InterfaceState, added: Sequence[Item]) -> bool:
+    """Whether active items of the same place and target already say all of it ("after a" beside "after a after b")."""
+    same = [i.text for i in (*state.active, *added) if i.where == item.where and i.target == item.target]
+    return any(f" {item.text} " in f" {text} " for text in same)
+
+
+def _priors(state: InterfaceState, uplifts: Sequence[Mapping[str, Json]]) -> dict[str, float]:
+    """Kind -> 1 + mean uplift of its items so far, within [0.5, 2]: what helped before is tried first."""
+    kind_of = {item.id: item.kind for item in state.items}
+    seen: dict[str, list[float]] = {}
+    for row in uplifts:
+        if row["item"] in kind_of:
+            seen.setdefault(kind_of[row["item"]], []).append(row["uplift"])
+    return {kind: min(2.0, max(0.5, 1 + sum(values) / len(values))) for kind, values in sorted(seen.items())}
+
+
+def _fixed(
+    parent: InterfaceState, facts: Sequence[Fact], settings: Mapping[str, Json], round_id: str, count: Counter
+) -> tuple[InterfaceState, list[Row]]:
+    """The interfaces that do not evolve: the same at every round, whatever the profile says."""
+    name = settings["interface"]
+    if name == "none":
+        state = InterfaceState()
+    elif name == "static":
+        state = baselines.static(facts)
+    elif name == "published":
+        state = baselines.published(facts)
+    elif name == "random":
+        full = sum(count(item.text) for item in baselines.static(facts).items)
+        state = baselines.random_items(facts, min(full, settings["token_budget"]), settings["seed"], count)
+    else:
+        raise ParamError("evolve.interface", name, "use evolved, none, static, published or random")
+    before = {item.id: item for item in parent.active}
+    items = tuple(before.get(item.id) or replace(item, born_in=round_id) for item in state.items)
+    after = {item.id for item in items}
+    rows = [change("keep" if i.id in before else "add", i, round_id, f"interface {name}", count=count) for i in items]
+    gone = [item for id_, item in before.items() if id_ not in after]
+    return InterfaceState(items), rows + [change("retire", i, round_id, f"interface {name}", count=count) for i in gone]

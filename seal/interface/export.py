@@ -1,0 +1,66 @@
+"""Evolved docs for other frameworks: OpenAI tool schemas and an MCP tool list, as plain JSON values."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from seal.core.types import Json, Mode, Param, ToolDoc
+from seal.interface.prose import enum_of
+from seal.interface.render import render
+from seal.interface.state import InterfaceState
+
+_JSON_TYPES: Mapping[str, str] = {
+    "float": "number",
+    "dict": "object",
+    "tuple": "array",
+    "list": "array",
+    "bool": "boolean",
+    "int": "integer",
+    "str": "string",
+}
+_KNOWN = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
+
+
+def openai_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> list[Json]:
+    """`tools` of a chat completion: {"type": "function", "function": {name, description, parameters}}."""
+    return [
+        {"type": "function", "function": {"name": name, "description": text, "parameters": schema}}
+        for name, text, schema in _tools(docs, state, mode)
+    ]
+
+
+def mcp_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> Json:
+    """The result of MCP `tools/list`: {"tools": [{name, description, inputSchema}]}."""
+    return {"tools": [{"name": n, "description": text, "inputSchema": s} for n, text, s in _tools(docs, state, mode)]}
+
+
+def _tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode) -> list[tuple[str, str, Json]]:
+    return [(_name(doc.name), _text(doc.description, doc, ""), _schema(doc)) for doc in render(docs, state, mode)]
+
+
+def _name(name: str) -> str:
+    """Both protocols take letters, digits, `_` and `-` (at most 64)."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
+
+
+def _text(description: str, doc: ToolDoc, param: str) -> str:
+    notes = "; ".join(note.text for note in doc.notes if note.param == param)
+    return f"{description.rstrip()} ({notes})".lstrip() if notes else description
+
+
+def _schema(doc: ToolDoc) -> Json:
+    properties = {param.name: _property(param, _text(param.description, doc, param.name)) for param in doc.params}
+    required = [param.name for param in doc.params if param.required]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _property(param: Param, description: str) -> Json:
+    kind = _JSON_TYPES.get(param.type, param.type)
+    values = list(enum_of(param))
+    allowed = {"items": {"enum": values}} if kind == "array" and values else {"enum": values} if values else {}
+    return {
+        **({"type": kind} if kind in _KNOWN else {}),
+        **({"items": {}} if kind == "array" else {}),
+        **({"description": description} if description else {}),
+        **allowed,
+        **({"default": param.default} if param.default is not None else {}),
+    }

@@ -1,0 +1,76 @@
+"""What the policy reads after an error: the raw text, and behind " | " what the interface knows about it.
+
+Two sources, both items of the state: recovery items (place "feedback") of the failing tool or parameter, and
+templates of the error's kind. In mode "feedback_only", made for tools whose docs cannot change, notes of the failing
+target are told here too, since they stand nowhere else.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from seal.core.types import Call, CallError, Mode, Result, ToolDoc
+from seal.interface.render import by_target, shows_feedback
+from seal.interface.slots import Failure, failing_params, failure_of, fill
+from seal.interface.state import InterfaceState, Item
+
+SEPARATOR = " | "
+REFUSALS = ("precondition", "permission")
+SYNTAX = "syntax"  # target of the items that answer an output that is no call at all
+LOOP = "loop"  # target of the items that answer a call repeated after it failed
+_REFUSAL_NOTES = frozenset({"needs", "order", "role"})
+
+
+def raw_error(error: CallError) -> str:
+    """What the bare environment says to an output that does not parse. Terse: kind and message are for people."""
+    return "error unknown tool" if error.kind == "unknown_tool" else "error parse"
+
+
+def feedback(
+    call: Call, result: Result, docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full", repeats: int = 0
+) -> str:
+    """The shown text of one result; `result.raw` itself on success and in modes without feedback.
+
+    `docs`: the tools in sight (bare). `repeats`: how often this very call failed before in the episode.
+    """
+    if not result.error_kind or not shows_feedback(mode):
+        return result.raw
+    failure = failure_of(call, result.error_kind, result.raw, docs)
+    texts = [*_of_target(failure, state, mode), *_of_kind(failure, (result.error_kind,), state)]
+    if repeats > 0:
+        texts += _of_kind(failure, (LOOP,), state)
+    return SEPARATOR.join([result.raw, *dict.fromkeys(texts)])
+
+
+def parse_feedback(error: CallError, docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> str:
+    """The shown text of an output that does not parse."""
+    raw = raw_error(error)
+    if not shows_feedback(mode):
+        return raw
+    failure = Failure("", {}, error.kind, error.message, tuple(docs))
+    kinds = (error.kind,) if error.kind == "unknown_tool" else (SYNTAX, error.kind)
+    return SEPARATOR.join([raw, *dict.fromkeys(_of_kind(failure, dict.fromkeys(kinds), state))])
+
+
+def _of_target(failure: Failure, state: InterfaceState, mode: Mode) -> Iterator[str]:
+    """Texts of items aimed at the failing parameters, or at the tool when it refused."""
+    recovery, notes = by_target(state, "feedback"), by_target(state, "docs") if mode == "feedback_only" else {}
+    if failure.kind in REFUSALS:
+        yield from (item.text for item in recovery.get(failure.name, ()))
+        yield from (item.text for item in notes.get(failure.name, ()) if item.kind in _REFUSAL_NOTES)
+        return
+    for param in failing_params(failure):
+        target = f"{failure.name}.{param}"
+        yield from (item.text for item in recovery.get(target, ()))
+        yield from (f"{param}= {item.text}" for item in notes.get(target, ()))
+        if failure.kind == "not_found":
+            yield from _sources(param, notes)
+
+
+def _sources(param: str, notes: Mapping[str, Sequence[Item]]) -> Iterator[str]:
+    """Notes of the tools that return what was not found: `find_order returns shipment=`."""
+    for tool, items in notes.items():
+        yield from (f"{tool} {i.text}" for i in items if i.kind == "returns" and f"{param}=" in i.text.split())
+
+
+def _of_kind(failure: Failure, kinds: Sequence[str], state: InterfaceState) -> list[str]:
+    index = by_target(state, "feedback")
+    return [text for kind in kinds for item in index.get(kind, ()) if (text := fill(item.text, failure))]

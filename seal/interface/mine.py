@@ -1,0 +1,99 @@
+"""Order of operations learned from executions: "X was refused until Y had succeeded", with counts.
+
+Only tool names and error kinds are read, never a value. Refusals are errors of kind precondition or permission.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from seal.core.types import Json, Rollout
+
+REFUSALS = ("precondition", "permission")
+Execution = tuple[str, str]  # tool, error kind ("" when it succeeded)
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """`tool` needs `prerequisite`.
+
+    support: how often `tool` was refused, then `prerequisite` succeeded, then `tool` did, within one rollout.
+    against: rollouts in which `tool` succeeded although `prerequisite` never had.
+    confidence: lower end of the 90% Wilson interval of support / (support + against), in [0, 1).
+    """
+
+    tool: str
+    prerequisite: str
+    error_kind: str
+    support: int
+    against: int
+    confidence: float
+
+
+def executions_of_rollouts(rollouts: Iterable[Rollout]) -> list[list[Execution]]:
+    """(tool, error kind) of every executed call, one list a rollout, in order."""
+    return [
+        [
+            (call.name, result.error_kind)
+            for step in rollout.steps
+            for call, result in zip(step.calls, step.results, strict=True)
+        ]
+        for rollout in rollouts
+    ]
+
+
+def executions_of_rows(rows: Iterable[Mapping[str, Json]]) -> list[list[Execution]]:
+    """The same from rows of the steps table: rollout_id, turn, step, calls [{name}], results [{error_kind}]."""
+    by_rollout: dict[tuple[str, str, str], list[Mapping[str, Json]]] = defaultdict(list)
+    for row in rows:
+        by_rollout[row.get("round", ""), row.get("phase", ""), row["rollout_id"]].append(row)
+    return [
+        [
+            (call["name"], result["error_kind"])
+            for row in sorted(by_rollout[key], key=lambda row: (row["turn"], row["step"]))
+            for call, result in zip(row["calls"], row["results"], strict=True)
+        ]
+        for key in sorted(by_rollout)
+    ]
+
+
+def mine(executions: Iterable[Sequence[Execution]], min_support: int = 2, min_confidence: float = 0.4) -> list[Mined]:
+    """Orders with enough support and confidence; rivals for one tool remain if they have half the best support."""
+    flips: Counter[tuple[str, str, str]] = Counter()
+    against: Counter[tuple[str, str]] = Counter()
+    firsts: list[tuple[str, frozenset[str]]] = []  # tool, what had succeeded before its first success
+    tools: set[str] = set()
+    for episode in executions:
+        refused: dict[str, tuple[str, set[str]]] = {}  # tool -> kind of its last refusal, what succeeded since
+        done: set[str] = set()
+        for tool, kind in episode:
+            tools.add(tool)
+            if kind in REFUSALS:
+                refused[tool] = (kind, set())
+            elif not kind:
+                if tool not in done:
+                    firsts.append((tool, frozenset(done)))
+                error_kind, since = refused.pop(tool, ("", set()))
+                flips.update((tool, other, error_kind) for other in since - {tool})
+                for _, succeeded in refused.values():
+                    succeeded.add(tool)
+                done.add(tool)
+    for tool, before in firsts:
+        against.update((tool, other) for other in tools - before - {tool})
+    found = [
+        Mined(tool, other, kind, n, against[tool, other], _lower(n, n + against[tool, other]))
+        for (tool, other, kind), n in sorted(flips.items())
+        if n >= min_support
+    ]
+    found = [m for m in found if m.confidence >= min_confidence]
+    best = {m.tool: max(rival.support for rival in found if rival.tool == m.tool) for m in found}
+    kept = [m for m in found if 2 * m.support >= best[m.tool]]
+    return sorted(kept, key=lambda m: (m.tool, -m.support, m.prerequisite, m.error_kind))
+
+
+def _lower(successes: int, n: int, z: float = 1.645) -> float:
+    """Lower end of the Wilson interval."""
+    p = successes / n
+    centre = p + z * z / (2 * n)
+    return (centre - z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)

@@ -1,0 +1,191 @@
+"""Operators: each a small pure function from what is known (a fact, a mined order, an error kind, a label) to a cue.
+
+Cue texts are short and of fixed forms, since the nano policy reads them word by word:
+`damaged K3 late K1`, `one of A B`, `starts ORD-`, `after verify`, `requires approve`, `returns shipment=`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seal.core.labels import Label
+from seal.core.types import Fact, Json
+from seal.interface.feedback import LOOP, SYNTAX
+from seal.interface.mine import Mined
+from seal.interface.prose import enum_in_text
+from seal.interface.render import ANY_CATEGORY
+from seal.interface.state import Item
+
+_PATTERN = re.compile(r"YY|MM|DD|HH|[\\^$*+?()\[\]{}|]|\s")  # a format with any of these is no plain prefix
+
+
+def required_text(value: Json) -> str:
+    return "required" if value else "optional"
+
+
+def type_text(value: Json) -> str:
+    return str(value)
+
+
+def enum_text(value: Json) -> str:
+    """Pairs `word code` sorted by word, a list of values, or the values told in a prose description."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{word} {code}" for word, code in sorted(value.items()))
+    return one_of(enum_in_text(value) if isinstance(value, str) else value)
+
+
+def one_of(values: Sequence[Json]) -> str:
+    """Allowed values in words; commas only where a value has a space in it."""
+    texts = [str(value) for value in values]
+    return f"one of {(', ' if any(' ' in text for text in texts) else ' ').join(texts)}" if texts else ""
+
+
+def format_text(value: Json) -> str:
+    text = str(value)
+    return f"format {text}" if _PATTERN.search(text) else f"starts {text}"
+
+
+def needs_text(value: Json) -> str:
+    return " ".join(f"after {tool}" for tool in value)
+
+
+def role_text(value: Json) -> str:
+    return " ".join(f"requires {tool}" for tool in value)
+
+
+def returns_text(value: Json) -> str:
+    return f"returns {' '.join(f'{field}=' for field in value)}" if value else ""
+
+
+def purpose_text(value: Json) -> str:
+    return str(value)
+
+
+# Fact kind -> text, most telling first (the order breaks ties between cues of one parameter).
+FACT_TEXTS: Mapping[str, Callable[[Json], str]] = {
+    "enum": enum_text,
+    "format": format_text,
+    "needs": needs_text,
+    "role": role_text,
+    "returns": returns_text,
+    "required": required_text,
+    "type": type_text,
+    "purpose": purpose_text,
+}
+
+# Error kind (or SYNTAX, LOOP) -> template; the words in braces are filled by seal.interface.slots.
+RECOVERY_TEMPLATES: Mapping[str, str] = {
+    "missing_argument": "required {missing}",
+    "unexpected_argument": "takes {params}",
+    "wrong_type": "{types}",
+    "unknown_tool": "tools {nearest}",
+    "invalid_value": "{allowed}",
+    "not_found": "look it up with {lookup}",
+    "precondition": "another tool must succeed first",
+    "permission": "a permission must be granted first",
+    "timeout": "try again once",
+    "other": "look it up with {lookup}",
+    LOOP: "the same call failed before change it",
+}
+
+# Call format -> an example with placeholders for names.
+CALL_EXAMPLES: Mapping[str, str] = {
+    "words": "call as name key=value",
+    "pythonic": "call as [name(key=value)]",
+    "qwen_xml": 'call as <tool_call>{"name": "name", "arguments": {"key": "value"}}</tool_call>',
+    "llama_json": 'call as {"name": "name", "parameters": {"key": "value"}}',
+    "openai": 'call as {"name": "name", "arguments": "{\\"key\\": \\"value\\"}"}',
+}
+
+GUIDANCE: Mapping[Label, str] = {
+    Label.INVALID_TOOL_CALL: "call only tools that are listed",
+    Label.ARGUMENT_MISMATCH: "copy values exactly as the user or a result gives them",
+    Label.CONSTRAINT_VIOLATION: "do first what a tool needs before it runs",
+    Label.RECOVERY_FAILURE: "after an error change the call and try again",
+    Label.SPURIOUS_TOOL_CALL: "call nothing when no tool fits or a value is missing",
+    Label.MISSING_TOOL_CALL: "call a tool whenever one fits the request",
+    Label.STATE_MISMATCH: "read earlier results before changing anything",
+    Label.RESPONSE_MISMATCH: "look up everything the user asks about",
+    Label.BUDGET_EXHAUSTED: "stop once the request is served",
+}
+
+GUIDANCE_KIND, ORDER_KIND, RECOVER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND = (
+    "guidance",
+    "order",
+    "recover",
+    "recover_any",
+    "call_format",
+)
+KINDS = (*FACT_TEXTS, ORDER_KIND, RECOVER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND, GUIDANCE_KIND)
+# Kinds whose texts are of the short fixed forms every policy here reads; the others speak to language models.
+PLAIN_KINDS = ("enum", "format", "needs", "role", "returns", ORDER_KIND, RECOVER_KIND)
+RECOVERABLE = frozenset({"enum", "format", "needs", "role"})  # facts worth telling again after an error
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """An item that is not yet born: what it says and where. `fact` is what it quotes, if anything."""
+
+    kind: str
+    target: str
+    where: str
+    text: str
+    fact: Fact | None = None
+
+    def item(self, label: str = "", born_in: str = "", support: int = 0, **evidence: Json) -> Item:
+        return Item(self.kind, self.target, self.where, self.text, label, born_in, support, evidence=evidence)
+
+
+def note(fact: Fact) -> Cue | None:
+    """The doc note of a fact; None where the fact has nothing to tell."""
+    write = FACT_TEXTS.get(fact.kind)
+    text = write(fact.value) if write else ""
+    return Cue(fact.kind, target_of(fact.tool, fact.param), "docs", text, fact) if text else None
+
+
+def recovery(fact: Fact) -> Cue | None:
+    """The same knowledge told after an error: `reason= damaged K3 late K1`, `after verify`."""
+    cue = note(fact) if fact.kind in RECOVERABLE else None
+    if cue is None:
+        return None
+    return replace(
+        cue, kind=RECOVER_KIND, where="feedback", text=f"{fact.param}= {cue.text}" if fact.param else cue.text
+    )
+
+
+def order(mined: Mined) -> Cue:
+    """The doc note of a mined order of operations (or of a permission)."""
+    word = "requires" if mined.error_kind == "permission" else "after"
+    return Cue(ORDER_KIND, mined.tool, "docs", f"{word} {mined.prerequisite}")
+
+
+def recover_any(error_kind: str) -> Cue | None:
+    """The template that answers any error of one kind; None for kinds without one."""
+    template = RECOVERY_TEMPLATES.get(error_kind)
+    return Cue(RECOVER_ANY_KIND, error_kind, "feedback", template) if template else None
+
+
+def call_format(call_format_name: str) -> Cue | None:
+    """An example of a call after an output that did not parse."""
+    example = CALL_EXAMPLES.get(call_format_name)
+    return Cue(CALL_FORMAT_KIND, SYNTAX, "feedback", example) if example else None
+
+
+def guidance(label: str, category: str = ANY_CATEGORY) -> Cue | None:
+    """A capability hint for one failure label and task category."""
+    return Cue(GUIDANCE_KIND, category, "hint", GUIDANCE[Label(label)]) if label in GUIDANCE else None
+
+
+def target_of(tool: str, param: str = "") -> str:
+    return f"{tool}.{param}" if param else tool
+
+
+def count_words(text: str) -> int:
+    """Tokens of a cue where no tokenizer is given."""
+    return len(text.split())
+
+
+def notes_of(facts: Sequence[Fact]) -> list[Cue]:
+    """Doc notes of all facts the docs do not tell, in a fixed order."""
+    cues = [cue for fact in facts if not fact.documented and (cue := note(fact))]
+    return sorted(cues, key=lambda cue: (cue.target, cue.kind, cue.text))

@@ -1,0 +1,71 @@
+"""What one cue is worth, from ordinary rollouts: evolved rollouts leave out one item at random.
+
+Within a task, rollouts that had the item are compared with those that had it dropped; tasks are the clusters.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from seal.core.types import Json
+from seal.interface.state import InterfaceState
+
+Z = 1.96
+MIN_TASKS = 3  # fewer clusters give no interval
+
+
+def uplifts(
+    rollouts: Iterable[Mapping[str, Json]],
+    state: InterfaceState,
+    toolsets: Mapping[str, Sequence[str]] | None = None,
+    outcome: str = "success",
+) -> list[dict[str, Json]]:
+    """One row per active item: item, kind, target, uplift, low, high (95%), n_with, n_without, tasks.
+
+    Args:
+        rollouts: rows with task_id, mode (or interface_mode), dropped and the outcome column (bool or number in
+            [0, 1]); rows in mode "off" say nothing here.
+        state: the interface they were played under.
+        toolsets: task id -> tools in sight; given it, an item counts only where its tool is.
+    The estimate weighs a task by n1 * n0 / (n1 + n0). With fewer than MIN_TASKS tasks that have both arms the interval
+    is (-1, 1).
+    """
+    by_task: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for row in rollouts:
+        if (row.get("mode") or row.get("interface_mode")) != "off":
+            by_task[row["task_id"]].append((row.get("dropped") or "", float(row[outcome])))
+    return [
+        {"item": item.id, "kind": item.kind, "target": item.target, **_estimate(item.id, by_task, tasks)}
+        for item in state.active
+        for tasks in [_exposed(item.target, by_task, toolsets)]
+    ]
+
+
+def _exposed(target: str, tasks: Iterable[str], toolsets: Mapping[str, Sequence[str]] | None) -> list[str]:
+    if toolsets is None:
+        return sorted(tasks)
+    known = {tool for tools in toolsets.values() for tool in tools}
+    tool = next((t for t in sorted(known, key=len, reverse=True) if target == t or target.startswith(f"{t}.")), None)
+    return sorted(task for task in tasks if tool is None or tool in toolsets.get(task, ()))
+
+
+def _estimate(
+    item_id: str, by_task: Mapping[str, Sequence[tuple[str, float]]], tasks: Sequence[str]
+) -> dict[str, Json]:
+    pairs: list[tuple[float, float]] = []  # weight, difference of one task
+    n_with = n_without = 0
+    for task in tasks:
+        having = [value for dropped, value in by_task[task] if dropped != item_id]
+        lacking = [value for dropped, value in by_task[task] if dropped == item_id]
+        n_with, n_without = n_with + len(having), n_without + len(lacking)
+        if having and lacking:
+            weight = len(having) * len(lacking) / (len(having) + len(lacking))
+            pairs.append((weight, sum(having) / len(having) - sum(lacking) / len(lacking)))
+    total = sum(weight for weight, _ in pairs)
+    uplift = sum(weight * difference for weight, difference in pairs) / total if pairs else 0.0
+    low, high = -1.0, 1.0
+    if (k := len(pairs)) >= MIN_TASKS:
+        spread = sum((weight * (difference - uplift)) ** 2 for weight, difference in pairs)
+        half = Z * math.sqrt(spread * k / (k - 1)) / total
+        low, high = max(-1.0, uplift - half), min(1.0, uplift + half)
+    return {"uplift": uplift, "low": low, "high": high, "n_with": n_with, "n_without": n_without, "tasks": len(pairs)}

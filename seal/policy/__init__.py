@@ -1,0 +1,30 @@
+"""Policies: nano (shipped, trained in full), hf (transformers + LoRA), endpoint, scripted. `load_policy` opens any."""
+
+from pathlib import Path
+
+from seal.core.errors import ArtifactError
+from seal.policy.base import Policy
+
+
+def load_policy(path: Path) -> Policy:
+    """Open a policy directory by the `kind` in its policy.json. Heavy libraries load only for the kind that needs them."""
+    import json
+
+    try:
+        spec = json.loads((path / "policy.json").read_text())
+        kind = spec["kind"]
+    except (OSError, ValueError, KeyError) as error:
+        raise ArtifactError("policy directory", f"{path}: {error!r}", "run the stage that writes it, or `dvc checkout`") from None
+    if kind == "nano":
+        from seal.policy.nano import load_nano
+
+        return load_nano(path)
+    if kind == "hf":
+        from seal.policy.hf import load_hf
+
+        return load_hf(path)
+    if kind == "scripted":
+        from seal.policy.scripted import load_scripted
+
+        return load_scripted(path)
+    raise ArtifactError("policy kind", kind, "known kinds: nano, hf, scripted")

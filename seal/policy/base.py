@@ -1,0 +1,78 @@
+"""What a policy is. Token policies also have a codec, the only place where messages become ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from seal.core.types import Result, Task, ToolDoc
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One policy output. `ids` and `logprobs` are empty for policies without weights here.
+
+    `finish`: "stop", "length" (token cap reached) or "overflow" (the context is full; nothing was sampled).
+    """
+
+    text: str
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    finish: str = "stop"
+
+
+@dataclass(slots=True)
+class Observation:
+    """What the policy is asked to answer: the episode so far, for scripted policies as nouns, for token policies as ids."""
+
+    task: Task
+    sample: int
+    seed: int
+    turn: int
+    step: int  # within the turn
+    last_results: tuple[Result, ...] = ()
+    ids: list[int] = field(default_factory=list)  # the full context, append-only
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Named limits, in tokens: of one policy output, and of the whole context. Reaching one is a stop reason."""
+
+    max_action_tokens: int = 32
+    context: int = 512
+
+
+class Codec(Protocol):
+    """Turns what the environment says into ids. Segments are append-only: each ends where the policy is to go on."""
+
+    format: str  # a format name of seal.tools.parse
+
+    def prompt(self, docs: Sequence[ToolDoc], hints: Sequence[str]) -> list[int]:
+        """System part: tool docs with their notes, guidance hints."""
+        ...
+
+    def user(self, message: str, revealed: Sequence[ToolDoc]) -> list[int]:
+        """A user turn (with newly revealed tools), up to and including the marker after which the policy speaks."""
+        ...
+
+    def results(self, shown: Sequence[str]) -> list[int]:
+        """Tool results (or parse errors) of one step, up to and including the marker after which the policy speaks."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of sampled ids, without end markers."""
+        ...
+
+    def encode_action(self, text: str) -> list[int]:
+        """Ids of a policy output, with its end marker: for demonstrations."""
+        ...
+
+
+class Policy(Protocol):
+    name: str
+    hash: str  # of the weights and everything that decides the output; "scripted:<kind>" without weights
+    format: str  # the call format its text is parsed in
+    codec: Codec | None
+
+    def act(self, observations: Sequence[Observation], temperature: float, limits: Limits) -> list[Action]:
+        """One output for each observation. Sampling depends on the observation's seed, turn and step alone."""
+        ...

@@ -1,0 +1,149 @@
+"""What the nano policy knows before any round: how to read docs. Demonstrations on random domains only.
+
+They come from an agent that plays by what the docs *show*: where they are silent it tries, is refused, and tries
+another way, as a policy with incomplete docs must. Wrong guesses carry no loss, so the reader's guess of an unknown
+code stays spread over the codes.
+"""
+
+import random
+from collections.abc import Sequence
+
+from seal.core.types import Call, Note, Task, ToolDoc
+from seal.env.domain import Domain, DomainSession, Slot, bare_doc
+from seal.env.domain_tasks import scenario_tasks
+from seal.env.lexicon import CODES, PREFIXES
+from seal.env.procedural import random_domain
+from seal.policy.words import WordCodec
+
+Rule = tuple[str, str]  # (tool, "needs" | "role" | "returns" | slot name)
+
+
+def rules_of(domain: Domain) -> dict[Rule, tuple[str, str]]:
+    """Every rule the bare docs hide -> (parameter or "", note text), in the words of the interface's cues."""
+    rules: dict[Rule, tuple[str, str]] = {}
+    for tool in domain.tools:
+        if tool.needs:
+            rules[tool.name, "needs"] = ("", f"after {tool.needs}")
+        if tool.role:
+            rules[tool.name, "role"] = ("", f"requires {tool.role}")
+        if tool.returns:
+            rules[tool.name, "returns"] = ("", f"returns {tool.returns}=")
+        for slot in tool.slots:
+            if slot.prefix:
+                rules[tool.name, slot.name] = (slot.name, f"starts {slot.prefix}")
+            elif slot.choices:
+                pairs = " ".join(f"{word} {slot.choices[word]}" for word in sorted(slot.choices))
+                rules[tool.name, slot.name] = (slot.name, pairs)
+    return rules
+
+
+class Agent:
+    """Serves gold programs knowing only some rules. With `feedback`, an error tells it the rule it broke."""
+
+    def __init__(self, domain: Domain, task: Task, known: set[Rule], feedback: bool, rng: random.Random):
+        self.domain, self.known, self.feedback, self.rng = domain, set(known), feedback, rng
+        self.rules = rules_of(domain)
+        self.session = DomainSession(domain, task.initial_state)
+        self.steps: list[tuple[str, str, bool]] = []  # action text, shown result, trained
+
+    def turn(self, gold: Sequence[Call]) -> list[tuple[str, str, bool]]:
+        """Serve the last gold call; the ones before it when their rule is known, or once a refusal asks for them."""
+        self.steps = []
+        target = gold[-1]
+        tool = self.domain[target.name]
+        source = self.domain.source_of(tool.slots[0].entity)
+        pending = {
+            (source, "returns") if call.name == source else (tool.name, "role" if call.name == tool.role else "needs"): call
+            for call in gold[:-1]
+        }
+        for rule in [rule for rule in pending if rule in self.known]:
+            self._serve(pending.pop(rule), {})
+        self._serve(target, pending)
+        return self.steps
+
+    def _serve(self, call: Call, pending: dict[Rule, Call]) -> None:
+        """Call until it succeeds: wrong guesses of values whose rule is unknown, then the right ones."""
+        slots = self.domain[call.name].slots
+        guesses = {slot.name: self._guesses(call, slot) for slot in slots}
+        lookup = next((check for (_, rule), check in pending.items() if rule == "returns"), None)
+        while True:
+            values = {slot.name: guesses[slot.name][0] for slot in slots}
+            if lookup:  # the id is not known yet: the user's own id takes its place
+                subject = slots[0]
+                right = call.arguments[subject.name].removeprefix(subject.prefix)
+                named = lookup.arguments[self.domain[lookup.name].slots[0].name].rpartition("-")[2]
+                values[subject.name] = values[subject.name].replace(right, named)
+            lucky = all(not slot.choices or values[slot.name] == call.arguments[slot.name] for slot in slots)
+            shown = self.session.call(Call(call.name, values)).raw
+            rule = self._blamed(call.name, shown, pending)
+            if rule and self.feedback:
+                param, text = self.rules[rule]
+                shown += f" | {f'{param}= ' if param else ''}{text}"
+                self.known.add(rule)
+            text = " ".join([call.name, *(f"{name}={value}" for name, value in values.items())])
+            self.steps.append((text, shown, lucky))
+            if not rule:
+                return
+            if rule in pending:
+                lookup = None if rule[1] == "returns" else lookup
+                self._serve(pending.pop(rule), {})
+            else:
+                guesses[rule[1]] = guesses[rule[1]][-1:] if self.feedback else guesses[rule[1]][1:]
+
+    def _blamed(self, tool: str, shown: str, pending: dict[Rule, Call]) -> Rule | None:
+        if not shown.startswith("error"):
+            return None
+        if shown in ("error denied", "error refused"):
+            return tool, "role" if shown == "error denied" else "needs"
+        if "not found" in shown:
+            return next(rule for rule in pending if rule[1] == "returns")
+        return tool, shown.split()[-1].removesuffix("=")
+
+    def _guesses(self, call: Call, slot: Slot) -> list[str]:
+        """Values to try in order, the right one last."""
+        right, rule = call.arguments[slot.name], (call.name, slot.name)
+        if rule not in self.rules or rule in self.known:
+            return [right]
+        n = self.rng.choice((0, 1, 1, 2))
+        if slot.choices:  # never a code of another word: that call would succeed and be wrong for good
+            return [*self.rng.sample([code for code in CODES if code not in slot.choices.values()], n), right]
+        bare = right.removeprefix(slot.prefix)
+        others = [prefix + bare for prefix in PREFIXES if prefix != slot.prefix]
+        return [bare, *self.rng.sample(others, n // 2), right]
+
+
+def noted_docs(domain: Domain, names: Sequence[str], known: set[Rule]) -> list[ToolDoc]:
+    """Bare docs of the tools, with the notes of the known rules."""
+    rules = rules_of(domain)
+    docs = []
+    for name in names:
+        doc = bare_doc(domain[name])
+        notes = tuple(Note(*note) for rule, note in rules.items() if rule[0] == name and rule in known)
+        docs.append(ToolDoc(doc.name, doc.description, doc.params, notes))
+    return docs
+
+
+def demonstration(rng: random.Random, codec: WordCodec, max_turns: int, max_tools: int) -> tuple[list[int], list[int]]:
+    """One episode on a fresh random domain: ids and loss mask of one length."""
+    domain = random_domain(rng)
+    task = rng.choice(scenario_tasks(rng, domain, "s", "train", max_turns, max_tools))
+    rules = rules_of(domain)
+    share = rng.choice((1.0, 1.0, 1.0, 0.0, rng.random()))
+    known = {rule for rule in rules if rng.random() < share}
+    agent = Agent(domain, task, known, feedback=rng.random() < 0.4, rng=rng)
+    shown = [name for name in task.toolset if name not in task.holdout]
+    ids = codec.prompt(noted_docs(domain, shown, known), ())
+    mask = [0] * len(ids)
+
+    def add(segment: list[int], trained: bool) -> None:
+        ids.extend(segment)
+        mask.extend([int(trained)] * len(segment))
+
+    for i, turn in enumerate(task.turns):
+        revealed = [name for name in task.toolset if i and task.holdout.get(name) == i]
+        add(codec.user(turn.message, noted_docs(domain, revealed, known)), False)
+        for text, result, trained in agent.turn(turn.gold) if turn.gold else ():
+            add(codec.encode_action(text), trained)
+            add(codec.results([result]), False)
+        add(codec.encode_action("done"), True)
+    return ids, mask

@@ -1,0 +1,1 @@
+"""What happened, for people: text tables, plots, one HTML page."""

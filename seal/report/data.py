@@ -1,0 +1,79 @@
+"""What a report reads: the finished rounds of a workspace, their metrics, interfaces and tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import ArtifactError
+from seal.core.types import Json
+from seal.interface.state import InterfaceState, Item, load_interface
+from seal.store.files import read_json
+from seal.store.tables import read_table
+
+Row = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A start or a round with its metrics.json (see seal.evaluate.metrics) and the interface it left behind."""
+
+    id: str
+    parent: str
+    depth: int
+    folder: Path
+    metrics: Mapping[str, Any]
+    interface: InterfaceState
+
+    def rows(self, table: str, stage: str = "evaluate") -> list[Row]:
+        """Rows of a table of one of the round's stages; none where the stage wrote no such table."""
+        path = self.folder / stage / f"{table}.parquet"
+        return read_table(path, table).to_pylist() if path.exists() else []
+
+
+def load_rounds(root: Path) -> list[Round]:
+    """Every evaluated round, parents before children, a line of descent at a stretch.
+
+    Raises ArtifactError when there is none, or when metrics are broken.
+    """
+    rounds: dict[str, Round] = {}
+    for path in sorted((root / "data" / "rounds").glob("*/metrics.json")):
+        found = read_json(path)
+        try:
+            id_, parent, depth = found["round"], found["parent"], found["depth"]
+            found["strict"]["mean"], found["total"]["rollouts"]
+        except (KeyError, TypeError) as error:
+            raise ArtifactError("metrics", f"{path}: without {error}", "run the round's evaluate stage again") from None
+        rounds[id_] = Round(id_, parent, depth, path.parent, found, load_interface(path.parent / "interface.json"))
+    if not rounds:
+        raise ArtifactError(
+            "metrics", root / "data" / "rounds", "nothing is evaluated yet: run `make demo` or `seal run`"
+        )
+    ordered: list[Round] = []
+    waiting = [r for r in rounds.values() if r.parent not in rounds][::-1]
+    while waiting:
+        ordered.append(here := waiting.pop())
+        waiting += [r for r in rounds.values() if r.parent == here.id][::-1]
+    return ordered
+
+
+def lineages(rounds: list[Round]) -> list[list[Round]]:
+    """From a start to each round without children, in the order of the rounds."""
+    by_id, parents = {r.id: r for r in rounds}, {r.parent for r in rounds}
+    paths = []
+    for leaf in (r for r in rounds if r.id not in parents):
+        path = [leaf]
+        while path[-1].parent in by_id:
+            path.append(by_id[path[-1].parent])
+        paths.append(path[::-1])
+    return paths
+
+
+def diff(before: InterfaceState, after: InterfaceState) -> tuple[list[Item], list[Item], int]:
+    """(added, removed, kept) active items, sorted by target."""
+    old, new = ({item.id: item for item in state.active} for state in (before, after))
+
+    def only(here: Mapping[str, Item], there: Mapping[str, Item]) -> list[Item]:
+        return sorted((i for id_, i in here.items() if id_ not in there), key=lambda i: (i.target, i.kind, i.text))
+
+    return only(new, old), only(old, new), len(old.keys() & new.keys())

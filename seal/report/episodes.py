@@ -1,0 +1,114 @@
+"""Episodes as HTML: what the user asked, what the policy did, what came back, what the verdict was."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from seal.core.labels import FAILURES
+from seal.core.types import Call, Diagnosis, Rollout, Task, Verdict
+from seal.tools.parse import format_calls
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One judged rollout with its task."""
+
+    task: Task
+    rollout: Rollout
+    verdicts: Sequence[Verdict]
+    diagnoses: Sequence[Diagnosis]
+    success: bool
+
+    @property
+    def label(self) -> str:
+        """The label of the first turn that failed by itself; "" for none."""
+        roots = [d for d in self.diagnoses if d.primary and d.root and d.label in FAILURES]
+        return str(min(roots, key=lambda d: d.turn).label) if roots else ""
+
+
+def examples(
+    before: Sequence[Episode], after: Sequence[Episode], labels: int = 4
+) -> list[tuple[str, Episode, Episode]]:
+    """For the most frequent labels of `before`: (label, an episode that fails so, the same task in `after`).
+
+    Tasks that `after` solves come first, short episodes before long ones.
+    """
+    later = {episode.task.task_id: episode for episode in after}
+    failing = [e for e in before if not e.success and e.label and e.task.task_id in later]
+    counts = Counter(e.label for e in failing)
+    found = []
+    for label, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:labels]:
+        candidates = [e for e in failing if e.label == label]
+        best = min(candidates, key=lambda e: (not later[e.task.task_id].success, len(e.rollout.steps), e.task.task_id))
+        found.append((label, best, later[best.task.task_id]))
+    return found
+
+
+def episode_html(episode: Episode) -> str:
+    """All user turns of one episode."""
+    verdicts = {verdict.turn: verdict for verdict in episode.verdicts}
+    return "".join(_turn(episode, turn, verdicts.get(turn)) for turn in range(len(episode.task.turns)))
+
+
+def _turn(episode: Episode, turn: int, verdict: Verdict | None) -> str:
+    user = episode.task.turns[turn]
+    steps = [step for step in episode.rollout.steps if step.turn == turn]
+    lines = [f'<div class="user">{escape(_cut(user.message))}</div>']
+    for step in steps:
+        said = escape(_cut(step.text)) or '<span class="soft">(nothing)</span>'
+        lines.append(f'<div class="step mono">{said}</div>')
+        lines += [_result(result.raw, result.error_kind) for result in step.results]
+        lines += [_result(error.message or error.kind, error.kind) for error in step.errors]
+    if not steps:
+        lines.append('<div class="step soft">(never reached)</div>')
+    valid = bool(verdict and verdict.valid)
+    lines.append(_labels(episode.diagnoses, turn, valid))
+    if not valid:
+        lines.append(f'<div class="small soft">expected: <code>{escape(_expected(user.gold))}</code></div>')
+    return f'<div class="turn {"good" if valid else "bad"}">{"".join(lines)}</div>'
+
+
+def _result(text: str, error: str) -> str:
+    return f'<div class="step mono {"error" if error else "result"}">&rarr; {escape(_cut(text))}</div>'
+
+
+def _labels(diagnoses: Sequence[Diagnosis], turn: int, valid: bool) -> str:
+    tags = []
+    for d in (d for d in diagnoses if d.turn == turn):
+        place = ".".join(part for part in (d.tool, d.parameter) if part)
+        text = " ".join(part for part in (str(d.label), d.detail, place, "" if d.root else "(follows)") if part)
+        kind = ("good" if valid else "bad") if d.primary else ""
+        tags.append(f'<span class="tag {kind}">{escape(text)}</span>')
+    return f"<div>{''.join(tags)}</div>" if tags else ""
+
+
+def _expected(gold: Sequence[Call]) -> str:
+    return format_calls(gold, "pythonic") if gold else "no call"
+
+
+def _cut(text: str, most: int = 600) -> str:
+    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most} more characters)"
+
+
+def episodes_of(
+    tasks: Mapping[str, Task],
+    rollouts: Sequence[Rollout],
+    verdicts: Mapping[str, Sequence[Verdict]],
+    diagnoses: Mapping[str, Sequence[Diagnosis]],
+    success: Mapping[str, bool],
+    mode: str = "off",
+    split: str = "test",
+) -> list[Episode]:
+    """Stored evaluation rollouts of one mode and split, first trials, sorted by task. Maps go by rollout id."""
+    chosen = [r for r in rollouts if r.mode == mode and not r.sample and tasks[r.task_id].split == split]
+    return [
+        Episode(
+            tasks[r.task_id],
+            r,
+            verdicts.get(r.rollout_id, ()),
+            diagnoses.get(r.rollout_id, ()),
+            success.get(r.rollout_id, False),
+        )
+        for r in sorted(chosen, key=lambda r: r.task_id)
+    ]

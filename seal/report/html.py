@@ -1,0 +1,254 @@
+"""The report as one self-contained HTML page: inline SVG and style, no script, nothing fetched. All text is escaped.
+
+No clock, host or path gets into it, so the same rounds give the same bytes.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from seal.core.types import Task
+from seal.interface.state import InterfaceState, Item
+from seal.report.data import Round, diff, lineages, load_rounds
+from seal.report.episodes import Episode, episode_html, examples
+from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
+from seal.report.style import CSS
+from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
+
+PACKAGES = ("torch", "transformers", "trl", "peft", "pyarrow", "duckdb", "great-expectations", "bfcl-eval")
+MOST_CUES = 20
+
+
+def write_report(root: Path = Path(), out: Path | None = None) -> Path:
+    """Write the page (default: data/report.html) and return its path. Raises ArtifactError when there are no rounds."""
+    path = out or root / "data" / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(root), encoding="utf-8")
+    return path
+
+
+def page(root: Path) -> str:
+    """The HTML text."""
+    rounds = load_rounds(root)
+    tasks = stored_tasks(root, rounds)
+    main = max(lineages(rounds), key=len)
+    parts = [
+        _header(rounds, main),
+        _section("Results", _results(rounds), _categories(rounds)),
+        _section("Plots", _plots(rounds, main)),
+        _section("Rounds", *(_round(r, rounds, r is main[-1]) for r in rounds)),
+        _section("Episodes", _episodes(main, tasks)),
+        _section("What ran", _provenance(root, rounds, tasks)),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>SEAL report</title>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head>\n'
+        f"<body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _section(title: str, *body: str) -> str:
+    return f"<section><h2>{title}</h2>{''.join(body)}</section>\n" if any(body) else ""
+
+
+def _header(rounds: Sequence[Round], main: Sequence[Round]) -> str:
+    first, last = main[0], main[-1]
+    gain = last.metrics.get("gain", {}).get("start")
+    envs = ", ".join(sorted({str(r.metrics.get("env", "")) for r in rounds}))
+    tiles = [
+        (f"{points(first.metrics['strict'])}%", f"strict score at {first.id} {interval(first.metrics['strict'])}"),
+        (f"{points(last.metrics['strict'])}%", f"strict score at {last.id} {interval(last.metrics['strict'])}"),
+        (f"{last.metrics['total']['rollouts']:,}", f"training rollouts, {last.metrics['total']['tokens']:,} tokens"),
+        (str(last.metrics["interface"]["active"]), f"cues in the interface after {last.id}"),
+    ]
+    if gain:
+        tiles.insert(2, (f"{points(gain, '+')}", f"points gained, paired {interval(gain, '+')}"))
+    cells = "".join(
+        f'<div class="tile"><b>{escape(big)}</b><span class="small soft">{escape(small)}</span></div>'
+        for big, small in tiles
+    )
+    line = " &rarr; ".join(escape(r.id) for r in main)
+    more = f", {len(rounds) - len(main)} more in other branches" if len(rounds) > len(main) else ""
+    return (
+        f'<h1>Co-evolution of a policy and its interface</h1><div class="soft">{escape(envs)}: {line}{more}. Scores '
+        "are of held-out test tasks with the interface off; intervals are 95%, clustered by scenario.</div>"
+        f'<div class="tiles">{cells}</div>'
+    )
+
+
+def _results(rounds: Sequence[Round]) -> str:
+    return _table(
+        [h if h != "labels that moved" else "labels that moved (points)" for h in HEAD], results_rows(rounds), LEFT
+    )
+
+
+def _categories(rounds: Sequence[Round]) -> str:
+    names = sorted({name for r in rounds for name in r.metrics.get("by_category", {})})
+    if len(names) < 2:
+        return ""
+    rows = []
+    for r in rounds:
+        found = [r.metrics["by_category"].get(name) for name in names]
+        rows.append((r.id, *(f"{points(e)} {interval(e)}" for e in found)))
+    return f"<h3>Strict score by category</h3>{_table(('round', *names), rows)}"
+
+
+def _plots(rounds: Sequence[Round], main: Sequence[Round]) -> str:
+    from seal.report import plots
+
+    def triple(estimate: Mapping[str, float] | None) -> plots.Interval | None:
+        return (estimate["mean"], estimate["low"], estimate["high"]) if estimate and estimate["n"] else None
+
+    curves = [
+        [
+            plots.Point(r.id, r.metrics["total"]["rollouts"], triple(r.metrics["strict"]), triple(r.metrics.get("dev")))
+            for r in line
+            if triple(r.metrics["strict"])
+        ]
+        for line in sorted(lineages(list(rounds)), key=lambda line: line[-1] is not main[-1])
+    ]
+    pairs = [
+        (r.id, triple(r.metrics["strict"]), triple(r.metrics.get("on"))) for r in rounds if triple(r.metrics["strict"])
+    ]
+    figures = [
+        (
+            "Score over training",
+            "Band: 95% interval over test scenarios.",
+            plots.learning_curve([c for c in curves if c]),
+        ),
+        (
+            "What fails",
+            "Share of user turns that fail by themselves, by primary label; bare test rollouts.",
+            plots.label_shift([(r.id, r.metrics.get("labels", {})) for r in rounds]),
+        ),
+        ("What the interface still adds", "The same tasks with the interface off and on.", plots.mismatch(pairs)),
+    ]
+    if cues := stored_uplifts(main, MOST_CUES):
+        note = "From rollouts that left one cue out at random; the widest spread first."
+        figures.append(("Which cue helped", note, plots.cue_uplift(cues)))
+    return f'<div class="plots">{"".join(_figure(*figure) for figure in figures)}</div>'
+
+
+def _figure(title: str, note: str, svg: str) -> str:
+    return f"<figure><figcaption><b>{escape(title)}</b>{escape(note)}</figcaption>{svg}</figure>"
+
+
+def _round(r: Round, rounds: Sequence[Round], is_open: bool) -> str:
+    parent = next((other for other in rounds if other.id == r.parent), None)
+    before = parent.interface if parent else InterfaceState()
+    body = [
+        _labels(r.metrics.get("labels", {}), parent.metrics.get("labels", {}) if parent else None),
+        _interface(before, r),
+    ]
+    spent = r.metrics.get("spent", {})
+    if spent:
+        said = ", ".join(
+            f"{name} {part['rollouts']:,} rollouts ({part['tokens']:,} tokens)" for name, part in spent.items()
+        )
+        body.append(f'<p class="small soft">Cost: {escape(said)}.</p>')
+    gain = r.metrics.get("gain", {}).get("parent")
+    said = f"{points(gain, '+')} points {interval(gain, '+')}" if gain else "start"
+    title = f'{escape(r.id)} <span class="soft">{escape(said)}</span>'
+    return f"<details{' open' if is_open else ''}><summary>{title}</summary>{''.join(body)}</details>"
+
+
+def _labels(now: Mapping[str, float], before: Mapping[str, float] | None) -> str:
+    labels = sorted(now.keys() | (before or {}).keys(), key=lambda label: (-now.get(label, 0.0), label))
+    if not labels:
+        return '<p class="soft">No user turn failed by itself.</p>'
+    rows, shifts = [], dict(label_movers(now, before or {}, len(labels)))
+    for label in labels:
+        shift = shifts.get(label, 0.0) if before is not None else 0.0
+        change = _Raw(f'<span class="{"bad" if shift > 0 else "good"}">{100 * shift:+.1f}</span>' if shift else "")
+        rows.append((label, f"{100 * now.get(label, 0.0):.1f}%", change))
+    return f"<h3>Failures per user turn (bare test rollouts)</h3>{_table(('label', 'share', 'change'), rows)}"
+
+
+def _interface(before: InterfaceState, r: Round) -> str:
+    added, removed, kept = diff(before, r.interface)
+    if not (added or removed or kept):
+        return '<p class="soft">The interface is bare.</p>'
+    rows = [*(_cue("+", item) for item in added), *(_cue("-", item) for item in removed)]
+    head = f"<h3>Interface: {len(added)} added, {len(removed)} removed, {kept} kept</h3>"
+    if not rows:
+        return head
+    return head + _table(("", "where", "target", "cue", "answers", "support"), rows, (0, 1, 2, 3, 4))
+
+
+def _cue(sign: str, item: Item) -> tuple[Any, ...]:
+    mark = _Raw(f'<span class="{"good" if sign == "+" else "bad"}">{sign}</span>')
+    return mark, item.where, item.target, _Raw(f"<code>{escape(item.text)}</code>"), item.label, str(item.support)
+
+
+def _episodes(main: Sequence[Round], tasks: Mapping[str, Task]) -> str:
+    if len(main) < 2:
+        return ""
+    before, after = (stored_episodes(r, tasks) for r in (main[0], main[-1]))
+    found = examples(before, after)
+    if not found:
+        return ""
+    first, last = main[0].id, main[-1].id
+    note = f"One task for each frequent failure of {first}, as {first} and as {last} played it, interface off."
+    return f'<p class="soft">{escape(note)}</p>' + "".join(_example(main, *example) for example in found)
+
+
+def _example(main: Sequence[Round], label: str, before: Episode, after: Episode) -> str:
+    outcome = "solved" if after.success else "still failing"
+    tag = f'<span class="tag {"good" if after.success else "bad"}">{outcome}</span>'
+    columns = "".join(
+        f"<div><h3>{escape(r.id)}</h3>{episode_html(episode)}</div>"
+        for r, episode in ((main[0], before), (main[-1], after))
+    )
+    task = before.task
+    title = f"{escape(label)} {tag} <span class='soft small'>{escape(task.task_id)}, {escape(task.category)}</span>"
+    return f'<details><summary>{title}</summary><div class="pair">{columns}</div></details>'
+
+
+def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) -> str:
+    params = root / "params.yaml"
+    splits = sorted({task.split for task in tasks.values()})
+    counts = ", ".join(f"{sum(task.split == split for task in tasks.values())} {split}" for split in splits)
+    rows = [
+        ("parameters", f"params.yaml sha256 {_digest(params)}" if params.exists() else "none"),
+        ("versions", ", ".join(_versions(PACKAGES))),
+        ("tasks", counts or "none stored"),
+        ("evaluation rollouts", f"{sum(r.metrics.get('evaluate', {}).get('rollouts', 0) for r in rounds):,}"),
+        ("policies", ", ".join(f"{r.id} {r.metrics.get('policy_hash', '?')}" for r in rounds)),
+        ("interfaces", ", ".join(f"{r.id} {r.interface.hash}" for r in rounds)),
+        ("data contracts", stored_validation(rounds)),
+    ]
+    return _table(("what", "value"), rows, (0, 1), wrap=(1,))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _versions(packages: Iterable[str]) -> list[str]:
+    found = []
+    for package in packages:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+class _Raw(str):
+    """HTML that is escaped already."""
+
+
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), wrap: Sequence[int] = ()
+) -> str:
+    def cell(tag: str, i: int, value: Any) -> str:
+        names = " ".join(name for name, there in (("l", i in left), ("wrap", i in wrap and tag == "td")) if there)
+        text = value if isinstance(value, _Raw) else escape(str(value))
+        return f'<{tag} class="{names}">{text}</{tag}>' if names else f"<{tag}>{text}</{tag}>"
+
+    lines = ["".join(cell("th", i, value) for i, value in enumerate(head))]
+    lines += ["".join(cell("td", i, value) for i, value in enumerate(row)) for row in rows]
+    return f'<div class="card scroll"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'

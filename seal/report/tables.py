@@ -1,0 +1,104 @@
+"""The results of all rounds as a text table."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seal.report.data import Round, load_rounds
+
+HEAD = (
+    "round",
+    "parent",
+    "strict",
+    "95%",
+    "gain",
+    "95%",
+    "dev",
+    "on",
+    "on-off",
+    "cues",
+    "rollouts",
+    "tokens",
+    "labels that moved",
+)
+LEFT = (0, 1, 12)
+NONE = "-"
+
+
+def results_table(root: Path = Path(), movers: int = 2) -> str:
+    """One line a round: scores in percent, differences in points. Raises ArtifactError when nothing is evaluated."""
+    return text_table(HEAD, results_rows(load_rounds(root), movers), LEFT) + "\n" + LEGEND
+
+
+LEGEND = (
+    "strict: share of test tasks solved, interface off; gain: paired difference to the parent; on-off: what the\n"
+    "interface still adds; cues: active (+ new - gone); rollouts, tokens: of training since the start; labels that\n"
+    "moved: change in points of the user turns that fail so"
+)
+
+
+def results_rows(rounds: Sequence[Round], movers: int = 2) -> list[tuple[str, ...]]:
+    """The cells under HEAD."""
+    by_id = {r.id: r for r in rounds}
+    return [_row(r, by_id[r.parent].metrics if r.parent in by_id else None, movers) for r in rounds]
+
+
+def _row(r: Round, parent: Mapping[str, Any] | None, movers: int) -> tuple[str, ...]:
+    m, gain = r.metrics, r.metrics.get("gain", {}).get("parent")
+    cues = m["interface"]
+    changed = f" (+{cues['added']} -{cues['retired']})" if parent else ""
+    moved = label_movers(m.get("labels", {}), parent.get("labels", {}), movers) if parent else []
+    return (
+        r.id,
+        r.parent or NONE,
+        points(m["strict"]),
+        interval(m["strict"]),
+        points(gain, "+") if gain else "start" if not parent else NONE,
+        interval(gain, "+") if gain else "",
+        points(m.get("dev")),
+        points(m.get("on")),
+        points(m.get("mismatch"), "+"),
+        f"{cues['active']}{changed}",
+        f"{m['total']['rollouts']:,}",
+        compact(m["total"]["tokens"]),
+        ", ".join(f"{label} {100 * shift:+.1f}" for label, shift in moved) or NONE,
+    )
+
+
+def label_movers(now: Mapping[str, float], before: Mapping[str, float], most: int) -> list[tuple[str, float]]:
+    """(label, change of its rate), the largest changes first; changes below half a point are left out."""
+    shifts = {label: now.get(label, 0.0) - before.get(label, 0.0) for label in now.keys() | before.keys()}
+    moved = [(label, shift) for label, shift in shifts.items() if abs(shift) >= 0.005]
+    return sorted(moved, key=lambda pair: (-abs(pair[1]), pair[0]))[:most]
+
+
+def points(estimate: Mapping[str, float] | None, sign: str = "") -> str:
+    """The mean in percent."""
+    return f"{100 * estimate['mean']:{sign}.1f}" if estimate and estimate["n"] else NONE
+
+
+def interval(estimate: Mapping[str, float] | None, sign: str = "") -> str:
+    """Its interval in percent."""
+    return (
+        f"[{100 * estimate['low']:{sign}.1f}, {100 * estimate['high']:{sign}.1f}]" if estimate and estimate["n"] else ""
+    )
+
+
+def compact(n: int) -> str:
+    """1234567 -> 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if n >= size:
+            return f"{n / size:.1f}{unit}"
+    return str(n)
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """Aligned columns under a ruled head; those in `left` align left, all others right."""
+    widths = [max(len(str(row[i])) for row in (head, *rows)) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            f"{cell:<{w}}" if i in left else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in (head, *rows)
+    ]
+    return "\n".join([lines[0].rstrip(), "-" * max(map(len, lines)), *(line.rstrip() for line in lines[1:])])

@@ -1,0 +1,45 @@
+"""The first phase of a round: play groups of training tasks under the round's interface."""
+
+from collections.abc import Callable, Sequence
+
+from seal.core.types import Phase, Rollout, Task
+from seal.env.base import Environment
+from seal.interface.state import InterfaceState
+from seal.policy.base import Limits, Policy
+from seal.rollout.engine import play
+from seal.rollout.plan import choose_tasks, requests_for
+
+
+def collect(
+    env: Environment,
+    policy: Policy,
+    interface: InterfaceState,
+    params,
+    round_id: str,
+    depth: int,
+    run_seed: int,
+    phase: Phase = "collect",
+    step: int = 0,
+    on_progress: Callable[[int], None] | None = None,
+) -> list[Rollout]:
+    """Rollouts of one batch of groups, groups adjacent. `params`: seal.core.params.CollectParams.
+
+    Training steps call it with phase "train" and their step, and get fresh tasks and seeds. Known-bad tasks are left out.
+    """
+    tasks: Sequence[Task] = [task for task in env.tasks() if task.split == "train" and not task.known_bad]
+    requests = requests_for(
+        choose_tasks(tasks, params.tasks, run_seed, depth, phase, step),
+        params.group_size,
+        round_id,
+        depth,
+        phase,
+        run_seed,
+        step,
+        params.evolved,
+        params.mode,
+        interface,
+        params.item_dropout,
+        params.start_turns,
+    )
+    limits = Limits(params.max_action_tokens, params.context)
+    return play(env, policy, requests, interface, limits, params.temperature, on_progress)

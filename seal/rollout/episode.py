@@ -1,0 +1,126 @@
+"""The episode state machine: user turns, steps inside a turn, and the ways an episode can stop."""
+
+from dataclasses import dataclass
+
+from seal.core.types import Call, Mode, Result, Rollout, Step, Task
+from seal.env.base import Environment
+from seal.interface.state import InterfaceState
+from seal.interface.view import View
+from seal.policy.base import Action, Observation, Policy
+from seal.rollout.ledger import Ledger
+from seal.tools.parse import format_calls, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One rollout to play. With `start_turn` k, the turns before k are played by the gold program."""
+
+    rollout_id: str
+    task: Task
+    sample: int
+    seed: int
+    mode: Mode = "off"
+    dropped: str = ""
+    start_turn: int = 0
+
+
+class Episode:
+    """One rollout in play. `observation()` while `stop_reason` is empty, then `take(action)`, and at last `rollout()`."""
+
+    def __init__(self, env: Environment, policy: Policy, request: Request, interface: InterfaceState):
+        self.request, self.stop_reason = request, ""
+        self._env, self._policy = env, policy
+        self._interface_hash = interface.hash if request.mode != "off" else "bare"
+        self._view = View(env, request.task, interface, request.mode, request.dropped)
+        self._bare = View(env, request.task, interface, "off") if request.mode != "off" else self._view
+        self._session = env.open(request.task)
+        self._ledger = Ledger() if policy.codec else None
+        self._steps: list[Step] = []
+        self._results: tuple[Result, ...] = ()
+        self._failed: dict[str, int] = {}
+        self._turn, self._step = 0, 0
+        if policy.codec:
+            prompts = [policy.codec.prompt(view.docs(0), view.hints()) for view in (self._view, self._bare)]
+            self._ledger.told(*prompts, turn=0)
+        self._open_turn()
+        while not self.stop_reason and self._turn < request.start_turn:
+            self._play_gold()
+
+    def observation(self) -> Observation:
+        context = self._ledger.context if self._ledger else []
+        r = self.request
+        return Observation(r.task, r.sample, r.seed, self._turn, self._step, self._results, context)
+
+    def take(self, action: Action) -> None:
+        """Run what the policy said, and move on to the next step, the next turn, or the end."""
+        if action.finish == "overflow":
+            self.stop_reason = "context_overflow"
+            return
+        if self._ledger:
+            self._ledger.sampled(action.ids, action.logprobs, self._turn)
+        self._run(action.text, truncated=action.finish == "length")
+
+    def rollout(self) -> Rollout:
+        r = self.request
+        return Rollout(
+            rollout_id=r.rollout_id,
+            task_id=r.task.task_id,
+            sample=r.sample,
+            seed=r.seed,
+            mode=r.mode,
+            policy_hash=self._policy.hash,
+            interface_hash=self._interface_hash,
+            steps=tuple(self._steps),
+            stop_reason=self.stop_reason,
+            dropped=r.dropped,
+            tokens=self._ledger.tokens() if self._ledger else Rollout.__dataclass_fields__["tokens"].default,
+        )
+
+    def _run(self, text: str, truncated: bool = False) -> None:
+        docs = self._env.docs(self.request.task, self._turn)
+        parsed = parse(text, self._policy.format, docs)
+        results = tuple(self._execute(call) for call in parsed.calls)
+        self._steps.append(Step(self._turn, self._step, text, parsed.calls, parsed.errors, results))
+        self._results = results
+        self._step += 1
+        if truncated:
+            self.stop_reason = "turn_token_limit"
+        elif parsed.end_of_turn:
+            self._turn, self._step, self._results = self._turn + 1, 0, ()
+            self._open_turn()
+        elif self._step >= self._env.max_steps_per_turn:
+            self.stop_reason = "step_limit"
+        elif self._ledger:
+            shown = [result.shown for result in results]
+            shown += [self._view.shown_error(error, self._turn) for error in parsed.errors]
+            raw = [result.raw for result in results]
+            raw += [self._bare.shown_error(error, self._turn) for error in parsed.errors]
+            encode = self._policy.codec.results
+            self._ledger.told(encode(shown), encode(raw), self._turn, recovery=shown != raw)
+
+    def _execute(self, call: Call) -> Result:
+        result = self._session.call(call)
+        if not result.error_kind:
+            return result
+        key = f"{call.name}{sorted(call.arguments.items())!r}"
+        repeats = self._failed[key] = self._failed.get(key, -1) + 1
+        return Result(result.raw, self._view.shown(call, result, self._turn, repeats), result.error_kind)
+
+    def _open_turn(self) -> None:
+        task = self.request.task
+        if self._turn == len(task.turns):
+            self.stop_reason = "finished"
+        elif self._ledger:
+            message, encode = task.turns[self._turn].message, self._policy.codec.user
+            views = [view.revealed(self._turn) for view in (self._view, self._bare)]
+            self._ledger.told(*(encode(message, revealed) for revealed in views), turn=self._turn)
+
+    def _play_gold(self) -> None:
+        """The current turn by its gold program, one step a call, then the end of the turn."""
+        gold = self.request.task.turns[self._turn].gold
+        for calls in (*((call,) for call in gold), ()):
+            text = format_calls(calls, self._policy.format)
+            if self._ledger:
+                ids = self._policy.codec.encode_action(text)
+                self._ledger.told(ids, ids, self._turn)
+            self._run(text)

@@ -1,0 +1,124 @@
+"""Adding rounds, starts and environments to params.yaml, with its comments and everything else left as they are."""
+
+import io
+import os
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import ParamError, RoundError
+from seal.core.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params
+from seal.core.typed import plain, read
+from seal.store.lineage import Lineage
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """`train.lr=1e-4` strings as nested mappings; values are YAML 1.2. Raises ParamError for what is no `key=value`."""
+    from ruamel.yaml import YAML
+
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, separator, text = setting.partition("=")
+        if not separator or not key.strip():
+            raise ParamError("--set", setting, "write key=value, for example --set train.lr=1e-4")
+        *parents, last = key.strip().split(".")
+        place = found
+        for parent in parents:
+            place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                raise ParamError("--set", setting, f"{parent} was set to a value before")
+        place[last] = YAML(typ="safe", pure=True).load(text)
+    return found
+
+
+def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `change` laid over it, mapping by mapping."""
+    out = dict(base)
+    for key, value in change.items():
+        inner = out.get(key)
+        out[key] = merged(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
+    return out
+
+
+def resolve(params: Params, parent: str, change: Mapping[str, Any], base: Round | None = None) -> dict[str, Any]:
+    """A complete round entry: `base` (default: the defaults) under `change`, as plain values."""
+    env = Lineage(params).entry(parent).env
+    like = base or params.defaults
+    sections = {name: plain(getattr(like, name)) for name in Defaults.__dataclass_fields__}
+    entry = merged({"parent": parent, "recipe": RECIPE, "env": env, **sections}, change)
+    return plain(read(Round, entry, "round"))
+
+
+def next_id(params: Params, parent: str) -> str:
+    """r4 after r3; the first free number otherwise."""
+    stem = parent.rstrip("0123456789") or "r"
+    taken = {*params.starts, *params.rounds}
+    return next(name for n in range(1, len(taken) + 2) if (name := f"{stem}{n}") not in taken)
+
+
+def add_round(path: Path, round_id: str, entry: Mapping[str, Any]) -> None:
+    """Write one resolved round. Raises RoundError when the id is taken, ParamError when the result is not valid."""
+    if round_id in (load_yaml(path).get("rounds") or {}):
+        raise RoundError("round", round_id, "it exists, and a round is never changed: take another id")
+    add(path, {"rounds": {round_id: entry}})
+
+
+def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
+    """Add what a preset has and the file lacks; its rounds get resolved. Returns the ids of the preset's rounds.
+
+    A preset holds envs, starts, `defaults` of its own, and rounds {id: {parent, ...what differs}}.
+    """
+    data = load_yaml(path)
+    new = {
+        section: {k: v for k, v in (preset.get(section) or {}).items() if k not in (data.get(section) or {})}
+        for section in ("envs", "starts")
+    }
+    base = merged(data, {key: merged(data.get(key) or {}, new[key]) for key in new})
+    base["defaults"] = merged(plain(parse_params(data).defaults), preset.get("defaults") or {})
+    rounds: dict[str, Any] = {}
+    for name, change in (preset.get("rounds") or {}).items():
+        if name not in (data.get("rounds") or {}):
+            params = parse_params(merged(base, {"rounds": merged(data.get("rounds") or {}, rounds)}))
+            rounds[name] = resolve(params, change["parent"], change)
+    add(path, {**new, "rounds": rounds})
+    return list(preset.get("rounds") or {})
+
+
+def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add entries to sections of params.yaml, checked before anything is written, replaced in one go."""
+    from ruamel.yaml import YAML
+
+    sections = {key: entries for key, entries in sections.items() if entries}
+    if not sections:
+        return
+    yaml = YAML()
+    yaml.width, yaml.preserve_quotes = 120, True
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    document = yaml.load(path.read_text())
+    for section, entries in sections.items():
+        if document.get(section) is None:
+            document[section] = {}
+        for name, entry in entries.items():
+            document[section][name] = _short_lists_inline(deepcopy(entry))
+    parse_params(document)
+    text = io.StringIO()
+    yaml.dump(document, text)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text.getvalue())
+    os.replace(partial, path)
+    load_params(path)
+
+
+def _short_lists_inline(value: Any) -> Any:
+    """Lists of scalars in one line, as a person would write them."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    if isinstance(value, Mapping):
+        out = CommentedMap((key, _short_lists_inline(inner)) for key, inner in value.items())
+        return out
+    if isinstance(value, list):
+        sequence = CommentedSeq(value)
+        sequence.fa.set_flow_style()
+        return sequence
+    return value

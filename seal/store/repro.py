@@ -1,0 +1,157 @@
+"""Running DVC as a child process: one at a time, killed as a whole, its error as ours.
+
+DVC and the stage it runs are a process group of their own, because a killed DVC leaves its stage alive. A lock file
+makes callers wait for each other, because a second `dvc repro` would give up at once.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from filelock import FileLock
+
+from seal.core.errors import ArtifactError, ContractError, DependencyError, ParamError, RoundError, SealError
+
+ERROR_FILE = "SEAL_ERROR_FILE"  # environment variable: where a stage writes its SealError for the process that runs DVC
+_ERRORS = {kind.__name__: kind for kind in (ParamError, ArtifactError, ContractError, RoundError, DependencyError)}
+_GRACE = 5.0  # seconds between asking and killing
+
+
+class StageError(SealError):
+    """A stage failed with something that is not one of our errors: a fault of the code or of the machine."""
+
+
+def environment(root: Path) -> dict[str, str]:
+    """The variables DVC and the stages run with: this interpreter first on PATH, nothing that phones home."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    quiet = {"DVC_NO_ANALYTICS": "1", "GX_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+    found = {**os.environ, **quiet, "PATH": path, "PYTHONHASHSEED": "0"}
+    if (root / "seal" / "cli.py").is_file():  # a checkout runs its own code, whatever is installed
+        found["PYTHONPATH"] = str(root)
+    return found
+
+
+def repro(root: Path, targets: Sequence[str], flags: Sequence[str] = (), timeout: float | None = None) -> bool:
+    """`dvc repro -s` of `targets`, in this order; the stages' progress goes to our stderr. True when something ran.
+
+    Raises the stage's own SealError, StageError for any other failure or after `timeout` seconds.
+    """
+    error_file = root / ".seal" / f"error-{os.getpid()}-{threading.get_ident()}.json"
+    error_file.parent.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "dvc", "repro", *flags, "-s", *targets]
+    try:
+        with _lock(root):
+            code, output = _run(command, root, {ERROR_FILE: str(error_file)}, timeout)
+        if code:
+            raise _failure(targets, output, error_file)
+    finally:
+        error_file.unlink(missing_ok=True)
+    return any(line.startswith("Running stage") for line in output)
+
+
+def is_current(root: Path, targets: Sequence[str]) -> bool:
+    """Whether DVC would run nothing: outputs, dependencies and parameters are those of dvc.lock."""
+    with _lock(root):
+        done = subprocess.run(
+            [sys.executable, "-m", "dvc", "status", "-q", *targets],
+            cwd=root, env=environment(root), stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        )  # fmt: skip
+    return done.returncode == 0
+
+
+def stop(process: subprocess.Popen) -> None:
+    """End a process and everything it started: ask, wait, kill."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sign)
+            process.wait(_GRACE)
+        except ProcessLookupError:
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+@contextmanager
+def _lock(root: Path) -> Iterator[None]:
+    folder = root / ".dvc" / "tmp"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "seal.lock"):
+        yield
+
+
+def _run(command: list[str], root: Path, extra: dict[str, str], timeout: float | None) -> tuple[int, list[str]]:
+    """Exit code and the last lines of both streams."""
+    process = subprocess.Popen(
+        command, cwd=root, env={**environment(root), **extra}, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    lines: deque[str] = deque(maxlen=2000)
+    readers = [threading.Thread(target=_read, args=(pipe, lines, show), daemon=True)
+               for pipe, show in ((process.stdout, False), (process.stderr, True))]  # fmt: skip
+    try:
+        for reader in readers:
+            reader.start()
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        raise StageError("time limit", f"{timeout:g} s for {command[-1]}", "raise the limit, or make the stage smaller") from None
+    finally:
+        if process.poll() is None or _alive(process.pid):
+            stop(process)
+    for reader in readers:
+        reader.join(_GRACE)
+    return process.returncode, list(lines)
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _read(pipe: BinaryIO, lines: deque[str], show: bool) -> None:
+    """Keep lines; pass progress on as it comes (bars end in carriage returns), but not what DVC says itself."""
+    part = b""
+    while chunk := os.read(pipe.fileno(), 4096):
+        *whole, part = (part + chunk).replace(b"\r", b"\r\n").split(b"\n")
+        for raw in whole:
+            if show and not raw.startswith((b"ERROR: ", b"WARNING: ")):
+                sys.stderr.buffer.write(raw if raw.endswith(b"\r") else raw + b"\n")
+                sys.stderr.flush()
+            lines.append(raw.decode(errors="replace").rstrip("\r"))
+    if part:
+        lines.append(part.decode(errors="replace"))
+
+
+def _failure(targets: Sequence[str], output: list[str], error_file: Path) -> SealError:
+    try:
+        said = json.loads(error_file.read_text())
+        return _ERRORS.get(said["kind"], StageError)(said["thing"], said["value"], said["remedy"])
+    except (OSError, ValueError, KeyError):
+        pass
+    name = ", ".join(targets)
+    tail = "\n".join(line for line in output if line.strip()).strip()[-2000:]
+    if "missing data 'source'" in tail or "does not exist" in tail:
+        return ArtifactError(f"stage {name}", tail, "run the stages before it, or `dvc checkout`")
+    if "Stage" in tail and "not found" in tail:
+        return RoundError(f"stage {name}", tail, "see `seal round list`")
+    return StageError(f"stage {name}", tail or "failed without a word", f"run it alone: dvc repro -s {targets[0]}")
+
+
+def write_error(error: SealError) -> bool:
+    """For stages: hand the error to the process that runs DVC. False when there is none (then print it)."""
+    if not (path := os.environ.get(ERROR_FILE)):
+        return False
+    said = {"kind": type(error).__name__, "thing": error.thing, "value": str(error.value), "remedy": error.remedy}
+    Path(path).write_text(json.dumps(said))
+    return True

@@ -1,0 +1,171 @@
+"""From judged rollouts to training rows: which ids, which tokens carry loss, and each token's advantage. Pure.
+
+as_collected           the ids the rollout saw
+stripped, within_group the bare ids of an evolved rollout (what the interface added to the docs taken out, the sampled
+                       tokens unchanged); tokens sampled after interface text that no docs explain carry no loss
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from seal.core.errors import ArtifactError
+from seal.core.types import Rollout
+from seal.train.advantage import Advantages, ZeroVariance, group_advantages
+from seal.train.judged import Judged
+from seal.train.reweight import (
+    DROPPED,
+    NOT_THE_POLICY,
+    ZERO_VARIANCE,
+    Factors,
+    TurnWeight,
+    WeightParams,
+    mask,
+    normalise,
+    weigh,
+)
+
+Condition = Literal["as_collected", "stripped", "within_group"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainRow:
+    """One sequence to train on; all completion tuples have one length T, which ends with the last trained token.
+
+    `loss_mask` is 1 where a token is trained, `logprobs` are the sampler's (a diagnostic), `advantages` (T) are
+    advantage times turn weight, 0 where nothing is trained.
+    """
+
+    rollout_id: str
+    prompt_ids: tuple[int, ...]
+    completion_ids: tuple[int, ...]
+    loss_mask: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    turn_of_token: tuple[int, ...]
+    advantages: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One step's training rows and what there is to tell about them.
+
+    rows        those with a trained token; with zero_variance "keep" some have advantage 0
+    n_tokens    what a loss summed over tokens is divided by: trained tokens of all unmasked groups and turns, those of
+                dropped rollouts included, so that dropping does not scale up what is left
+    share_masked of the sampled tokens, those without loss because of the interface text before them
+    """
+
+    rows: tuple[TrainRow, ...]
+    weights: tuple[TurnWeight, ...]
+    groups: Advantages
+    n_tokens: int
+    share_masked: float
+    dropped: int
+    excluded: int
+
+
+def training_view(rollout: Rollout, condition: Condition) -> TrainRow:
+    """The row of one rollout before advantages, cut to length T' <= T.
+
+    Raises ArtifactError when the bare form of an evolved rollout does not hold the sampled tokens it should.
+    """
+    t = rollout.tokens
+    if condition == "as_collected" or rollout.mode == "off":
+        return TrainRow(rollout.rollout_id, t.prompt_ids, t.completion_ids, t.loss_mask, t.logprobs, t.turn_of_token)
+    shown = [i for i, sampled in enumerate(t.loss_mask) if sampled]
+    bare = [i for i, sampled in enumerate(t.bare_loss_mask) if sampled]
+    if [t.completion_ids[i] for i in shown] != [t.bare_completion_ids[i] for i in bare]:
+        raise ArtifactError("bare tokens", rollout.rollout_id, "collect this round again: the stripped form is broken")
+    loss_mask, logprobs = [0] * len(t.bare_completion_ids), [0.0] * len(t.bare_completion_ids)
+    turns = [-1] * len(t.bare_completion_ids)  # -1: the environment's, whose turn nobody asks for
+    for i, j in zip(shown, bare, strict=True):
+        loss_mask[j], logprobs[j], turns[j] = 1 - t.interface_mask[i], t.logprobs[i], t.turn_of_token[i]
+    return TrainRow(
+        rollout.rollout_id,
+        t.bare_prompt_ids,
+        t.bare_completion_ids,
+        tuple(loss_mask),
+        tuple(logprobs),
+        tuple(turns),
+    )
+
+
+def assemble(
+    judged: Sequence[Judged],
+    weighting: WeightParams,
+    factors: Factors,
+    condition: Condition = "within_group",
+    drop_negative: bool | Literal["all"] = True,
+    zero_variance: ZeroVariance = "mask",
+) -> Batch:
+    """Judged rollouts -> training rows, in the order given. Rollouts that something else failed are left out.
+
+    `drop_negative`: the negative advantages of evolved rollouts (True), of every rollout ("all"), of none (False)
+    become 0; the weights are normalised before that.
+    """
+    usable = [j for j in judged if j.usable]
+    groups = group_advantages([float(j.success) for j in usable], [j.rollout.task_id for j in usable], zero_variance)
+    views = [training_view(j.rollout, condition) for j in usable]
+    weights: list[TurnWeight] = []
+    for j, view, advantage, trained in zip(usable, views, groups.values, groups.trained, strict=True):
+        raw = weigh(j, float(advantage), tokens_by_turn(j.rollout, view), weighting, factors)
+        weights += raw if trained else mask(raw, ZERO_VARIANCE)
+    weights = normalise(weights) if weighting.normalise and weighting.granularity != "none" else weights
+    n_tokens = sum(row.tokens for row in weights if row.weight)
+
+    evolved = {j.rollout.rollout_id for j in usable if not j.bare or drop_negative == "all"} if drop_negative else set()
+    weights = [
+        replace(row, weight=0.0, reason=DROPPED)
+        if row.weight and row.advantage < 0 and row.rollout_id in evolved
+        else row
+        for row in weights
+    ]
+    return make_batch(judged, views, weights, groups, n_tokens)
+
+
+def make_batch(
+    judged: Sequence[Judged], views: Sequence[TrainRow], weights: list[TurnWeight], groups: Advantages, n_tokens: int
+) -> Batch:
+    """The batch of the usable rollouts' views and final weights; the others get rows of weight 0."""
+    by_turn = {(row.rollout_id, row.turn): row for row in weights}
+    rows = [finish(view, by_turn) for view in views]
+    others = [j.rollout for j in judged if not j.usable]
+    turns = [(rollout.rollout_id, turn) for rollout in others for turn in sorted({step.turn for step in rollout.steps})]
+    weights = [*weights, *(TurnWeight(*key, 0.0, 0.0, 0.0, NOT_THE_POLICY) for key in turns)]
+    sampled = sum(sum(j.rollout.tokens.loss_mask) for j in judged if j.usable)
+    return Batch(
+        rows=tuple(row for row in rows if any(row.loss_mask)),
+        weights=tuple(sorted(weights, key=lambda row: (row.rollout_id, row.turn))),
+        groups=groups,
+        n_tokens=n_tokens,
+        share_masked=1 - sum(sum(view.loss_mask) for view in views) / sampled if sampled else 0.0,
+        dropped=len({row.rollout_id for row in weights if row.reason == DROPPED}),
+        excluded=len(others),
+    )
+
+
+def tokens_by_turn(rollout: Rollout, view: TrainRow) -> dict[int, int]:
+    """User turn the policy spoke in -> its tokens that can be trained (0 where the interface masks them all)."""
+    counts = {step.turn: 0 for step in rollout.steps}
+    for turn, trained in zip(view.turn_of_token, view.loss_mask, strict=True):
+        if trained:
+            counts[turn] = counts.get(turn, 0) + 1
+    return counts
+
+
+def finish(view: TrainRow, weights: Mapping[tuple[str, int], TurnWeight]) -> TrainRow:
+    """The row with per-token advantages; tokens of masked turns lose their loss, and nothing follows the last with one."""
+    loss_mask, advantages = [], []
+    for trained, turn in zip(view.loss_mask, view.turn_of_token, strict=True):
+        row = weights[view.rollout_id, turn] if trained else None
+        loss_mask.append(int(row is not None and row.weight > 0))
+        advantages.append(row.advantage * row.weight if row else 0.0)
+    end = len(loss_mask) - loss_mask[::-1].index(1) if 1 in loss_mask else 0
+    return replace(
+        view,
+        completion_ids=view.completion_ids[:end],
+        loss_mask=tuple(loss_mask[:end]),
+        logprobs=view.logprobs[:end],
+        turn_of_token=view.turn_of_token[:end],
+        advantages=tuple(advantages[:end]),
+    )

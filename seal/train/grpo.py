@@ -1,0 +1,253 @@
+"""TRL's GRPO trainer fed with our own rollouts and a (B, T) advantage. Imports torch, transformers and TRL.
+
+One *train step* is one generation batch: all rollouts of the step, split into `minibatches` optimiser updates, gone over
+`num_iterations` times. TRL recomputes the old logprobs under the training prompt when the batch arrives, so the clipping
+is against the policy that entered the step, whatever prompt the rollouts were sampled under.
+
+TRL's own baseline and rewards are not used (advantages come from seal.train.batch), so its groups carry no meaning here
+and rows without advantage need not be computed: with beta 0 they are left out, and the token count that the loss is
+divided by keeps them in.
+"""
+
+import copy
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+from trl.trainer.utils import add_fused_lm_head, pad
+
+from seal.train.batch import Batch, TrainRow
+from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
+
+
+def live_rows(batch: Batch, beta: float = 0.0) -> list[TrainRow]:
+    """The rows that can move the policy: with a KL term all, else those with an advantage."""
+    return [row for row in batch.rows if beta or any(row.advantages)]
+
+
+class SealGRPOTrainer(GRPOTrainer):
+    """GRPOTrainer that gets its rows from `batch_of_step` through rollout_func, and its advantages with them."""
+
+    def __init__(
+        self,
+        model,
+        tokenizer,
+        batch_of_step: Callable[[int], Batch],
+        settings: OptimSettings,
+        first_step: int,
+        **kwargs,
+    ):
+        self.batch_of_step, self.next_step = batch_of_step, first_step
+        self.rows: list[TrainRow] = []
+        self.n_tokens = 0
+        self.losses: list[float] = []
+        # TRL would load the reference of a full model from a path; ours is this model as it is now. Of a PEFT model
+        # only the adapter is copied, which TRL does by itself.
+        reference = copy.deepcopy(model) if settings.beta and not hasattr(model, "peft_config") else None
+        if reference is not None:
+            kwargs["args"].beta = 0.0
+        super().__init__(
+            model=model,
+            processing_class=tokenizer,
+            reward_funcs=[_no_reward],
+            rollout_func=SealGRPOTrainer._roll_out,
+            **kwargs,
+        )
+        if reference is not None:
+            add_fused_lm_head(reference, temperature=self.temperature)
+            self.beta, self.ref_model = settings.beta, reference.eval()
+        self.remove_callback(PrinterCallback)
+
+    @staticmethod
+    def _roll_out(prompts: list[str], trainer: "SealGRPOTrainer") -> dict[str, list]:
+        """The step's rows (at most one a prompt) as ids, never text. What is random later is a function of the step."""
+        step = trainer.next_step
+        trainer.next_step += 1
+        batch = trainer.batch_of_step(step)
+        trainer.model.train()
+        torch.manual_seed(trainer.args.seed + step)
+        rows, parts, pad_id = (
+            live_rows(batch, trainer.beta),
+            trainer.args.steps_per_generation,
+            trainer._tokenizer.pad_token_id,
+        )
+        missing = -len(rows) % parts if rows else parts  # TRL cuts the rows into equal parts
+        rows += [TrainRow("", (pad_id,), (pad_id,), (0,), (0.0,), (0,), (0.0,))] * missing
+        trainer.rows, trainer.n_tokens = rows, batch.n_tokens
+        return {
+            "prompt_ids": [list(row.prompt_ids) for row in rows],
+            "completion_ids": [list(row.completion_ids) for row in rows],
+            "logprobs": [list(row.logprobs) for row in rows],
+            "env_mask": [list(row.loss_mask) for row in rows],
+        }
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output = super()._generate_and_score_completions(inputs)
+        advantages = pad([torch.tensor(row.advantages, dtype=torch.float32) for row in self.rows], padding_value=0.0)
+        output["advantages"] = advantages.to(output["completion_ids"].device)
+        output["num_items_in_batch"] = output["num_items_in_batch"].new_tensor(self.n_tokens)
+        sampler, old = output.pop("sampling_per_token_logps"), output.get("old_per_token_logps")
+        if old is not None:
+            trained = (output["tool_mask"] * output["completion_mask"]).bool()
+            self._metrics["train"]["sampler_gap"].append(float((sampler - old)[trained].mean()))
+        return output
+
+    def _get_per_token_logps_and_entropies(
+        self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, compute_entropy=False, **unused
+    ):
+        """TRL's, made for rows of unequal length: sorted by it, a few at once, moved to the left, never padded twice.
+
+        A causal model needs no attention mask then. Shapes as TRL has them: logprobs and entropies (B, logits_to_keep).
+        """
+        lengths, first = attention_mask.sum(1), attention_mask.argmax(1)
+        start = input_ids.shape[1] - logits_to_keep
+        at_once = CPU_ROWS if input_ids.device.type == "cpu" else batch_size or len(input_ids)
+        places, logps, entropies = [], [], []
+        for index in lengths.argsort(stable=True).split(at_once):
+            offsets = torch.arange(int(lengths[index].max()), device=input_ids.device)
+            column = (first[index, None] + offsets).clamp(max=input_ids.shape[1] - 1)
+            ids = input_ids[index].gather(1, column)
+            scored = (offsets < lengths[index, None]) & (column >= start)
+            with self.accelerator.autocast():
+                out = model(input_ids=ids, labels=ids.masked_fill(~scored, -100), fused_lm_head=True)
+            row, position = scored[:, 1:].nonzero(as_tuple=True)
+            places.append((index[row], column[row, position + 1] - start))
+            logps.append(out.log_probs[row, position])
+            entropies.append(out.entropy[row, position] if compute_entropy else logps[-1])
+        where = tuple(torch.cat(indices) for indices in zip(*places, strict=True))
+
+        def spread(values: list[torch.Tensor]) -> torch.Tensor:
+            flat = torch.cat(values)
+            return flat.new_zeros(len(input_ids), logits_to_keep).index_put(where, flat)
+
+        return spread(logps), spread(entropies) if compute_entropy else None, None
+
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        loss = super().training_step(model, inputs, num_items_in_batch)
+        self.losses.append(float(loss))
+        return loss
+
+    def take_metrics(self, updates: int) -> StepMetrics:
+        """What the updates of one train step reported, each a mean over its updates; forgets it.
+
+        sampler_gap: how much likelier the sampled tokens were to the sampler than under the training prompt (nats a
+        token; 0 but for rounding where both prompts are one). None: not measured in this configuration.
+        """
+        logged, losses = self._metrics["train"], self.losses
+        mean = {key: sum(values) / len(values) if values else None for key, values in logged.items()}
+        metrics = {"loss": sum(losses) / updates, "clip_ratio": mean.get("clip_ratio/region_mean")}
+        metrics |= {key: mean.get(key) for key in ("kl", "entropy", "sampler_gap")}
+        self.losses = []
+        logged.clear()
+        return metrics
+
+
+class _AfterStep(TrainerCallback):
+    """Calls back after the last update of each train step."""
+
+    def __init__(self, first_step: int, updates: int, after_step: Callable[[int, StepMetrics], None]):
+        self.first_step, self.updates, self.after_step = first_step, updates, after_step
+        self.trainer: SealGRPOTrainer | None = None
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step % self.updates == 0:
+            step = self.first_step + state.global_step // self.updates - 1
+            self.after_step(step, self.trainer.take_metrics(self.updates))
+
+
+def _no_reward(prompts: Sequence[str], **_: Any) -> list[float]:
+    """TRL wants a reward function; ours came with the rollouts."""
+    return [0.0] * len(prompts)
+
+
+def config(settings: OptimSettings, steps: int, on_cpu: bool, output_dir: str) -> GRPOConfig:
+    """GRPOConfig of `steps` train steps without logging, saving, checkpointing of activations or progress bars."""
+    micro_batch = settings.micro_batch or -(-settings.rows // settings.minibatches)
+    accumulation = -(-settings.rows // (settings.minibatches * micro_batch))
+    rows = settings.minibatches * accumulation * micro_batch
+    return GRPOConfig(
+        output_dir=output_dir,
+        per_device_train_batch_size=micro_batch,
+        gradient_accumulation_steps=accumulation,
+        steps_per_generation=settings.minibatches * accumulation,
+        num_generations=rows if rows > 1 else 2,
+        num_iterations=settings.num_iterations,
+        max_steps=steps * settings.minibatches * settings.num_iterations,
+        learning_rate=settings.lr,
+        lr_scheduler_type="constant",
+        max_grad_norm=settings.max_grad_norm,
+        epsilon=settings.epsilon,
+        beta=settings.beta,
+        use_bias_correction_kl=False,  # the paper's low-variance estimator as it is
+        temperature=settings.temperature or 1.0,
+        loss_type="dapo",
+        scale_rewards="none",
+        shuffle_dataset=False,
+        seed=settings.seed % 2**31,
+        use_cpu=on_cpu,
+        bf16=False,
+        gradient_checkpointing=False,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+        logging_strategy="no",
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
+@contextmanager
+def _unpatched(model: torch.nn.Module):
+    """Leave the model as it came but for its weights: without TRL's fused forward and reference adapter, in eval mode."""
+    base = model.get_base_model() if hasattr(model, "peft_config") else model
+    try:
+        yield
+    finally:
+        vars(base).pop("forward", None)
+        if "ref" in getattr(model, "peft_config", ()):
+            model.delete_adapter("ref")
+        model.eval()
+
+
+def train(
+    model: torch.nn.Module,
+    tokenizer: Any,
+    batch_of_step: Callable[[int], Batch],
+    settings: OptimSettings,
+    optimizer: torch.optim.Optimizer,
+    after_step: Callable[[int, StepMetrics], None],
+    first_step: int = 0,
+    restore: Callable[[], None] | None = None,
+) -> None:
+    """GRPO: an `Optimise` (seal.train.settings). `model`: a transformers causal LM, or a PEFT model around one."""
+    steps = settings.steps - first_step
+    if steps <= 0:
+        if restore:
+            restore()
+        return
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollout_func is experimental in the pinned TRL: known
+    callback = _AfterStep(first_step, settings.minibatches * settings.num_iterations, after_step)
+    with tempfile.TemporaryDirectory() as scratch, _unpatched(model), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # TRL sets an option that transformers has renamed
+        trainer = SealGRPOTrainer(
+            model,
+            tokenizer,
+            batch_of_step,
+            settings,
+            first_step,
+            args=config(settings, steps, next(model.parameters()).device.type == "cpu", scratch),
+            train_dataset=Dataset.from_dict({"prompt": [str(i) for i in range(steps)]}),
+            optimizers=(optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)),
+            callbacks=[callback],
+        )
+        callback.trainer = trainer
+        if restore:
+            restore()
+        trainer.train()

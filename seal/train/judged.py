@@ -1,0 +1,39 @@
+"""A rollout with everything the verifier and the diagnosis say about it: what training reads."""
+
+from dataclasses import dataclass
+
+from seal.core.labels import NOT_THE_POLICY
+from seal.core.types import Diagnosis, Rollout, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One played, verified and diagnosed rollout. Its group (one baseline) is its task."""
+
+    rollout: Rollout
+    verdicts: tuple[Verdict, ...]
+    diagnoses: tuple[Diagnosis, ...]
+    success: bool
+    progress: float
+
+    @property
+    def usable(self) -> bool:
+        """False when something other than the policy failed: such a rollout counts nowhere."""
+        faults = any(diagnosis.label in NOT_THE_POLICY for diagnosis in self.diagnoses)
+        return not faults and self.rollout.stop_reason != "env_error"
+
+    @property
+    def bare(self) -> bool:
+        return self.rollout.mode == "off"
+
+    def primary(self, turn: int) -> Diagnosis | None:
+        """The one label a turn is known by, if it was diagnosed."""
+        return next((d for d in self.diagnoses if d.turn == turn and d.primary), None)
+
+    def valid(self, turn: int) -> bool:
+        return any(verdict.turn == turn and verdict.valid for verdict in self.verdicts)
+
+    def had_error(self, turn: int) -> bool:
+        """Whether the policy was shown an error in this turn (of a call, or that it wrote none)."""
+        steps = (step for step in self.rollout.steps if step.turn == turn)
+        return any(step.errors or any(result.error_kind for result in step.results) for step in steps)

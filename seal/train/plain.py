@@ -1,0 +1,36 @@
+"""The same sequences in plain torch: padding, token logprobs, the optimiser. What SFT and the parity tests use."""
+
+from collections.abc import Sequence
+
+import torch
+
+from seal.train.batch import TrainRow
+
+
+def adamw(model: torch.nn.Module, lr: float) -> torch.optim.AdamW:
+    """The optimiser of a round, over the parameters that are trained; its state is carried across the steps."""
+    return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=lr, weight_decay=0.0)
+
+
+def token_logprobs(
+    model: torch.nn.Module, rows: Sequence[TrainRow], temperature: float = 1.0
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Logprobs, loss mask and advantages, each (B, K), of the last K positions of rows padded on the right.
+
+    K reaches back to the end of the shortest prompt; prompt and padding have mask 0.
+    """
+    device = next(model.parameters()).device
+    lengths = [len(row.prompt_ids) + len(row.completion_ids) for row in rows]
+    ids = torch.zeros(len(rows), max(lengths), dtype=torch.long)
+    mask, advantages = torch.zeros(ids.shape), torch.zeros(ids.shape)
+    for i, row in enumerate(rows):
+        completion = slice(len(row.prompt_ids), lengths[i])
+        ids[i, : lengths[i]] = torch.tensor(row.prompt_ids + row.completion_ids)
+        mask[i, completion] = torch.tensor(row.loss_mask, dtype=torch.float32)
+        advantages[i, completion] = torch.tensor(row.advantages)
+    keep = ids.shape[1] - min(len(row.prompt_ids) for row in rows)
+    ids = ids.to(device)
+    # A causal model never looks at the padding behind a row, so it needs no attention mask.
+    logits = model(input_ids=ids, use_cache=False, logits_to_keep=keep + 1).logits[:, :-1].float()
+    logprobs = torch.log_softmax(logits / (temperature or 1.0), dim=-1).gather(-1, ids[:, -keep:, None]).squeeze(-1)
+    return logprobs, mask[:, -keep:].to(device), advantages[:, -keep:].to(device)

@@ -1,0 +1,76 @@
+"""The state of an interrupted training, in an ignored folder that the caller keys by a hash of its inputs.
+
+state.pt holds tensors only and is read as such (no pickled code); the rows so far are JSON, one file a step. The step in
+state.pt is the last to count: files of later steps are overwritten.
+"""
+
+import json
+import os
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import torch
+
+
+def to_json(value: Any) -> str:
+    """Dataclasses, mappings, lists and plain values as one line of JSON."""
+
+    def plain(item: Any) -> dict[str, Any]:
+        return dict(item) if isinstance(item, Mapping) else {f.name: getattr(item, f.name) for f in fields(item)}
+
+    return json.dumps(value, default=plain)
+
+
+def of_json(kind: Any, data: Any) -> Any:
+    """The inverse for a dataclass made of dataclasses, homogeneous tuples, mappings and plain values."""
+    if is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: of_json(hints[name], value) for name, value in data.items()})
+    if get_origin(kind) is tuple:
+        return tuple(of_json(get_args(kind)[0], item) for item in data)
+    return data
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return types.MappingProxyType(get_type_hints(kind))
+
+
+def trained_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters that training changes."""
+    return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+
+
+def save(folder: Path, step: int, rows: Any, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Record that `step` is done. Atomic: a kill leaves the state of the step before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(folder / f"step_{step:04d}.json", lambda path: path.write_text(to_json(rows)))
+    state = {"step": step, "model": trained_state(model), "optimizer": optimizer.state_dict()}
+    _replace(folder / "state.pt", lambda path: torch.save(state, path))
+
+
+def load(folder: Path) -> tuple[dict[str, Any], list[Any]] | None:
+    """(state, rows of the steps done), or None where nothing was recorded."""
+    if not (folder / "state.pt").exists():
+        return None
+    state = torch.load(folder / "state.pt", map_location="cpu", weights_only=True)
+    return state, [json.loads((folder / f"step_{step:04d}.json").read_text()) for step in range(state["step"] + 1)]
+
+
+def restore(state: dict[str, Any], model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Put the recorded parameters and optimiser state back, in place."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad:
+                parameter.copy_(state["model"][name])
+    optimizer.load_state_dict(state["optimizer"])
+
+
+def _replace(path: Path, write) -> None:
+    partial = path.with_name(path.name + ".partial")
+    write(partial)
+    os.replace(partial, path)

@@ -1,0 +1,195 @@
+"""Diagnosis weights: how strongly each user turn of a rollout is rewarded or punished. The sign stays the outcome's.
+
+A label's strength is rho(z) = clip(utility(z)) * factor(z), where the factor closes the loop on the policy side:
+
+    target(z) = 1 + alpha * prevalence(z) * stagnation(z) * confidence(z),   factor <- (1 - ema) factor + ema target
+
+    prevalence   share of failing root turns that carry z
+    stagnation   1 - success rate over the groups (tasks) that show z. Such groups hold successes too, so it falls from
+                 1 as they get solved; the rate over failing rollouts alone would be 0 whatever happens.
+    confidence   mean confidence of the labels, times min(1, count / 32)
+
+All three are read from the bare rollouts where there are any: what the deployed policy fails at. Only failures have a
+factor; those of success labels stay 1. Since the utility is clipped before the factor, a label at the cap still moves.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
+from seal.train.judged import Judged
+
+Granularity = Literal["turn", "trajectory", "none"]
+FULL_SUPPORT = 32  # labels seen before a count alone is trusted in full, as in the published code
+DROPPED, ZERO_VARIANCE, NOT_THE_POLICY = "dropped_negative", "zero_variance", "not_the_policy"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightParams:
+    """`normalise` False leaves the raw weights: with "trajectory" and alpha 0 that is the paper's formula to the letter."""
+
+    granularity: Granularity = "turn"
+    utility: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_UTILITY))
+    alpha: float = 1.0
+    ema: float = 0.25
+    clip: tuple[float, float] = (0.5, 2.0)
+    normalise: bool = True
+
+    @staticmethod
+    def of(params: Any) -> "WeightParams":
+        """From a round's train parameters (attributes weights, utility, alpha, ema, clip, normalise?)."""
+        utility = {**DEFAULT_UTILITY, **{Label(label): value for label, value in params.utility.items()}}
+        normalised = getattr(params, "normalise", True)
+        return WeightParams(params.weights, utility, params.alpha, params.ema, tuple(params.clip), normalised)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWeight:
+    """One row of the `weights` table. advantage * weight is what every trained token of the turn gets.
+
+    `utility` is the strength before confidence and normalisation, `tokens` how many tokens of the turn can be trained.
+    """
+
+    rollout_id: str
+    turn: int
+    advantage: float
+    utility: float
+    weight: float
+    reason: str
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """The state of the closed loop: label -> smoothed factor (1 where absent), and how many updates made it."""
+
+    factor: Mapping[str, float] = field(default_factory=dict)
+    updates: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"version": 1, "updates": self.updates, "factor": dict(sorted(self.factor.items()))}
+
+    @staticmethod
+    def of_json(data: Mapping[str, Any] | None) -> "Factors":
+        return Factors(dict(data["factor"]), int(data["updates"])) if data else Factors()
+
+
+def root_failures(judged: Judged) -> dict[int, tuple[str, float]]:
+    """Turn -> (label, confidence) of the failing turns that follow from no earlier failure."""
+    return {
+        d.turn: (str(d.label), d.confidence) for d in judged.diagnoses if d.primary and d.root and d.label in FAILURES
+    }
+
+
+def update_factors(state: Factors, judged: Sequence[Judged], params: WeightParams) -> Factors:
+    """One step of the closed loop from one batch of rollouts. Pure."""
+    usable = [j for j in judged if j.usable]
+    usable = [j for j in usable if j.bare] or usable
+    success: dict[str, list[bool]] = defaultdict(list)
+    confidences: dict[str, list[float]] = defaultdict(list)
+    shown_in: dict[str, set[str]] = defaultdict(set)
+    for j in usable:
+        success[j.rollout.task_id].append(j.success)
+        for label, confidence in root_failures(j).values():
+            confidences[label].append(confidence)
+            shown_in[label].add(j.rollout.task_id)
+    n_roots = sum(map(len, confidences.values()))
+    factor = {}
+    for label in sorted({*confidences, *state.factor}):
+        seen = confidences.get(label, [])
+        outcomes = [outcome for task in sorted(shown_in.get(label, ())) for outcome in success[task]]
+        target = 1.0
+        if seen:
+            stagnation = 1 - sum(outcomes) / len(outcomes)
+            confidence = sum(seen) / len(seen) * min(1.0, len(seen) / FULL_SUPPORT)
+            target += params.alpha * len(seen) / n_roots * stagnation * confidence
+        factor[label] = (1 - params.ema) * state.factor.get(label, 1.0) + params.ema * target
+    return Factors(factor, state.updates + 1)
+
+
+def strength(label: str, params: WeightParams, state: Factors) -> float:
+    """rho(label): the clipped utility times the label's factor."""
+    low, high = params.clip
+    return min(max(params.utility.get(label, 1.0), low), high) * state.factor.get(label, 1.0)
+
+
+def weigh(
+    judged: Judged, advantage: float, tokens: Mapping[int, int], params: WeightParams, state: Factors
+) -> list[TurnWeight]:
+    """Raw weights of one rollout, a row for each turn of `tokens` (turn -> tokens that can be trained).
+
+    turn        a failed rollout: its failing root turns get rho(label), its other turns the lower clip, or all get 1
+                where no root turn was found among them. A passing rollout: rho(pass), at least as much for a right
+                abstention and a recovery from an error, and 0 for a turn with a spurious call. The label's confidence
+                scales every weight but the 0 towards 1.
+    trajectory  the paper's: mean over the diagnosed turns of rho(label), clipped, for all turns.
+    none        1.
+    """
+    if params.granularity == "turn":
+        kinds = _passing(judged, tokens, params, state) if judged.success else _failing(judged, tokens, params, state)
+    elif params.granularity == "trajectory":
+        rhos = [strength(str(d.label), params, state) for d in judged.diagnoses if d.primary]
+        low, high = params.clip
+        mean = min(max(sum(rhos) / len(rhos), low), high) if rhos else 1.0
+        kinds = {turn: ("trajectory", mean, 1.0) for turn in tokens}
+    else:
+        kinds = {turn: ("none", 1.0, 1.0) for turn in tokens}
+    return [
+        TurnWeight(
+            judged.rollout.rollout_id, turn, advantage, rho, 1 + confidence * (rho - 1) if rho else 0.0, reason, count
+        )
+        for turn, count in sorted(tokens.items())
+        for reason, rho, confidence in [kinds[turn]]
+    ]
+
+
+def _failing(judged: Judged, turns: Iterable[int], params: WeightParams, state: Factors) -> dict:
+    roots = root_failures(judged)
+    found = any(turn in roots for turn in turns)
+    kinds = {}
+    for turn in turns:
+        primary = judged.primary(turn)
+        if turn in roots:
+            label, confidence = roots[turn]
+            kinds[turn] = ("root_failure", strength(label, params, state), confidence)
+        elif not found:
+            kinds[turn] = ("undiagnosed", 1.0, 1.0)
+        else:
+            reason = "innocent" if judged.valid(turn) else "consequence"
+            kinds[turn] = (reason, params.clip[0], primary.confidence if primary else 1.0)
+    return kinds
+
+
+def _passing(judged: Judged, turns: Iterable[int], params: WeightParams, state: Factors) -> dict:
+    plain = strength(Label.PASS, params, state)
+    kinds = {}
+    for turn in turns:
+        labels = {str(d.label): d.confidence for d in judged.diagnoses if d.turn == turn}
+        primary = judged.primary(turn)
+        confidence = primary.confidence if primary else 1.0
+        if Label.SPURIOUS_TOOL_CALL in labels:
+            kinds[turn] = ("spurious_in_pass", 0.0, labels[Label.SPURIOUS_TOOL_CALL])
+        elif Label.CORRECT_ABSTENTION in labels:
+            rho = max(plain, strength(Label.CORRECT_ABSTENTION, params, state))
+            kinds[turn] = ("abstained", rho, labels[Label.CORRECT_ABSTENTION])
+        elif judged.had_error(turn):
+            kinds[turn] = ("recovered", max(plain, strength(Label.RECOVERY_FAILURE, params, state)), confidence)
+        else:
+            kinds[turn] = ("pass", plain, confidence)
+    return kinds
+
+
+def mask(rows: Iterable[TurnWeight], reason: str) -> list[TurnWeight]:
+    """The rows with weight 0 and the reason why."""
+    return [replace(row, weight=0.0, reason=reason) for row in rows]
+
+
+def normalise(rows: Sequence[TurnWeight]) -> list[TurnWeight]:
+    """Scale so that the unmasked weights average 1 over trained tokens; masked rows stay 0. Without tokens: unchanged."""
+    tokens = sum(row.tokens for row in rows if row.weight)
+    total = sum(row.tokens * row.weight for row in rows)
+    if not total:
+        return list(rows)
+    return [replace(row, weight=row.weight * tokens / total) for row in rows]

@@ -1,0 +1,74 @@
+"""`seal interface show|diff|export` on a workspace of files."""
+
+import argparse
+import json
+
+import pytest
+
+from seal.commands import interface
+from seal.core.errors import ArtifactError, ParamError, RoundError
+from seal.interface.state import InterfaceState, Item
+
+ENUM = Item("enum", "issue_refund.reason", "docs", "damaged K3 late K7", "argument_mismatch", "r1", 5)
+NEEDS = Item("needs", "issue_refund", "docs", "after verify_buyer", "constraint_violation", "r2", 3)
+HINT = Item("guidance", "miss_param", "hint", "call nothing", "spurious_tool_call", "r1", 2, "retired")
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name, items in {"r0": (), "r1": (ENUM, HINT), "r2": (NEEDS, HINT)}.items():
+        (tmp_path / "data/rounds" / name).mkdir(parents=True)
+        (tmp_path / "data/rounds" / name / "interface.json").write_text(InterfaceState(items).to_json())
+    start = "{env: shop, policy: {kind: scripted}}"
+    (tmp_path / "params.yaml").write_text(f"envs: {{shop: {{}}}}\nstarts: {{r0: {start}, r1: {start}}}\n")
+    return tmp_path
+
+
+def seal(root, *words):
+    parser = argparse.ArgumentParser()
+    interface.add_arguments(parser)
+    return interface.run(parser.parse_args([*words, "--root", str(root)]))
+
+
+def test_show_lists_active_cues_with_their_reason(root, capsys):
+    assert seal(root, "show", "r1") == 0
+    text = capsys.readouterr().out
+    assert text.startswith("r1: 1 cues, 4 words, interface ")
+    assert "issue_refund.reason  damaged K3 late K7  [enum argument_mismatch n=5 r1]" in text
+    assert "call nothing" not in text
+    seal(root, "show", "r1", "--all")
+    assert "call nothing" in (text := capsys.readouterr().out) and text.rstrip().endswith("retired")
+    seal(root, "show", "r0")
+    assert capsys.readouterr().out == "r0: 0 cues, 0 words, interface bare\n"
+
+
+def test_diff_names_what_came_and_went(root, capsys):
+    assert seal(root, "diff", "r1", "r2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("+ issue_refund  after verify_buyer")
+    assert lines[3].startswith("- issue_refund.reason  damaged K3 late K7")
+    assert lines[4] == "  0 unchanged"
+
+
+def test_export_prints_tool_schemas(root, capsys):
+    assert seal(root, "export", "r1") == 0
+    tools = {tool["function"]["name"]: tool["function"] for tool in json.loads(capsys.readouterr().out)}
+    reason = tools["issue_refund"]["parameters"]["properties"]["reason"]
+    assert reason["description"] == "(damaged K3 late K7)"
+    seal(root, "export", "r1", "--format", "mcp")
+    assert {tool["name"] for tool in json.loads(capsys.readouterr().out)["tools"]} == set(tools)
+    seal(root, "export", "r1", "--bare")
+    assert "damaged" not in capsys.readouterr().out
+
+
+def test_errors_name_the_remedy(root):
+    with pytest.raises(RoundError, match="known here: r0, r1, r2"):
+        seal(root, "show", "r9")
+    with pytest.raises(RoundError, match="r2"):
+        seal(root, "export", "r2")
+    (root / "params.yaml").unlink()
+    with pytest.raises(ParamError, match=r"params\.yaml"):
+        seal(root, "export", "r1")
+    (root / "data/rounds/r1/interface.json").write_text("{")
+    with pytest.raises(ArtifactError):
+        seal(root, "show", "r1")

@@ -1,0 +1,193 @@
+"""Nothing of gold, hidden state or task text reaches the policy through the interface: canaries and real domains."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seal.core.labels import FAILURES
+from seal.core.types import Call, CallError, Fact, Param, Result, Rollout, Step, Task, ToolDoc, UserTurn
+from seal.interface.baselines import published, random_items, static
+from seal.interface.evolve import evolve
+from seal.interface.feedback import feedback, parse_feedback
+from seal.interface.guard import guard_for, leaks
+from seal.interface.mine import Mined, executions_of_rollouts, mine
+from seal.interface.operators import KINDS, RECOVERY_TEMPLATES
+from seal.interface.render import hints, render
+from seal.interface.state import InterfaceState, Item
+
+FACTS = (
+    Fact("refund", "reason", "enum", {"late": "K1", "damaged": "K3"}),
+    Fact("refund", "order", "format", "ORD-"),
+    Fact("refund", "", "needs", ["verify_buyer"]),
+)
+DOCS = (
+    ToolDoc("refund", "give money back", (Param("order"), Param("reason"))),
+    ToolDoc("verify_buyer", "check who it is", (Param("order"),)),
+)
+
+
+def task(secret="zanzibar", hidden="xylophone", message="please refund my order quick as you can"):
+    gold = (Call("refund", {"order": f"ORD-{secret}", "reason": "K3", "note": "money it who"}),)
+    return Task("t", "e", "base", "s", "train", (UserTurn(message, gold),), {"db": [{"k": hidden}]}, ("refund",))
+
+
+def cue(text, kind="enum", target="refund.reason"):
+    return Item(kind, target, "docs", text, "", "r1")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("damaged K3 late K1", ""),
+        ("one of K1 K3", ""),
+        ("starts ORD-", ""),
+        ("after verify_buyer", ""),
+        ("give money back", ""),
+        ("starts ORD-zanzibar", "gold argument value"),
+        ("one of xylophone", "hidden state value"),
+        ("quick", "task text"),
+        ("brontosaurus", "without a source"),
+        ("money it who", "gold argument value"),
+    ],
+)
+def test_a_cue_says_only_what_has_a_source(text, reason):
+    found = leaks(cue(text), FACTS, DOCS, [task()])
+    assert bool(found) is bool(reason) and all(reason in text for text in found)
+
+
+def test_a_run_of_words_of_a_task_is_no_cue():
+    sentence = "give it back who check money"
+    found = leaks(cue(sentence), FACTS, DOCS, [task(message=sentence)])
+    assert found and "task text" in found[0]
+
+
+def test_templates_pass():
+    guard = guard_for(FACTS, DOCS, [task()])
+    items = [Item("recover_any", kind, "feedback", text, "", "") for kind, text in RECOVERY_TEMPLATES.items()]
+    assert [guard.reasons(item) for item in items] == [[]] * len(items)
+
+
+def test_evolve_refuses_what_the_guard_refuses():
+    """A mined prerequisite that neither facts nor docs know."""
+    profile = [
+        {"category": "base", "tool": "refund", "parameter": "", "label": "constraint_violation", "n": 5, "rate": 1}
+    ]
+    mined = [Mined("refund", name, "precondition", 3, 0, 0.5) for name in ("verify_buyer", "zanzibar")]
+    params = {"kinds": ["order"]}
+    state, rows = evolve(InterfaceState(), profile, FACTS[:2], mined, params, "r1", docs=DOCS, tasks=[task()])
+    assert {item.text for item in state.active} == {"after verify_buyer"}
+    assert {(row["action"], row["text"]) for row in rows} == {
+        ("add", "after verify_buyer"),
+        ("refuse", "after zanzibar"),
+    }
+    assert "gold argument value" in next(row["reason"] for row in rows if row["action"] == "refuse")
+
+
+SECRET = st.text("bcdfgjqvwxz", min_size=9, max_size=12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SECRET, SECRET, SECRET, st.sets(st.sampled_from(sorted(FAILURES)), min_size=1))
+def test_canaries_never_surface(gold, hidden, said, labels):
+    """Secrets in gold, state and messages: evolved under every failure, no text the policy may read holds one."""
+    tasks = [task(gold, hidden, f"please {said} it")]
+    profile = [
+        {"category": "base", "tool": tool, "parameter": param, "label": label, "n": 5, "rate": 0.5, "n_parent": 5}
+        for label in sorted(labels)
+        for tool, param in (("refund", "reason"), ("refund", ""), ("verify_buyer", "order"))
+    ]
+    params = {"min_support": 1, "max_new": 99, "token_budget": 9999, "kinds": KINDS}
+    state, _ = evolve(InterfaceState(), profile, FACTS, (), params, "r1", docs=DOCS, tasks=tasks)
+    assert state.active
+    assert_silent(state, DOCS, {gold, hidden, said})
+
+
+def assert_silent(state, docs, secrets):
+    """Everything the interface adds, whatever call fails in whatever way."""
+    added = [note.text for doc in render(docs, state) for note in doc.notes] + [*hints("base", state)]
+    for doc in docs:
+        for kind in RECOVERY_TEMPLATES:
+            for arguments in ({}, {param.name: "1" for param in doc.params}):
+                result = Result("error", "error", kind)
+                added.append(feedback(Call(doc.name, arguments), result, docs, state, "feedback_only", 1))
+    added += [parse_feedback(CallError(kind, "x"), docs, state) for kind in ("syntax", "unknown_tool", "truncated")]
+    text = " ".join(added)
+    assert not [secret for secret in secrets if secret in text]
+
+
+def all_cues(env):
+    """Everything that evolution could ever say about an environment."""
+    tools = sorted({tool for task in env.tasks() for tool in task.toolset})
+    facts = tuple(replace(fact, documented=False) for fact in env.facts(tools))
+    profile = [
+        {"category": "base", "tool": tool, "parameter": "", "label": label, "n": 5, "rate": 0.5}
+        for tool in tools
+        for label in sorted(FAILURES)
+    ]
+    params = {"min_support": 1, "max_new": 10**6, "token_budget": 10**6, "kinds": KINDS}
+    return facts, tools, evolve(InterfaceState(), profile, facts, (), params, "r1")[0]
+
+
+def docs_of(env):
+    docs = {}
+    for one in {task.toolset: task for task in env.tasks()}.values():
+        docs.update((doc.name, doc) for doc in env.docs(one, len(one.turns) - 1))
+    return tuple(docs[name] for name in sorted(docs))
+
+
+def load(name, **options):
+    from seal.env import load_env
+
+    return load_env(name, **options)
+
+
+def test_shop_interfaces_leak_nothing():
+    env = load("shop")
+    facts, _, state = all_cues(env)
+    guard = guard_for(facts, docs_of(env), env.tasks())
+    for items in (state, static(facts), published(facts), random_items(facts, 400, 0)):
+        assert items.active
+        assert [(item.text, found) for item in items.active if (found := guard.reasons(item))] == []
+
+
+@pytest.mark.slow
+def test_bfcl_interfaces_leak_nothing_of_800_tasks():
+    env = load("bfcl")
+    tasks, docs = env.tasks(), docs_of(env)
+    assert len(tasks) == 800
+    facts, _, state = all_cues(env)
+    guard = guard_for(facts, docs, tasks)
+    assert state.active
+    assert [(item.text, found) for item in state.active if (found := guard.reasons(item))] == []
+
+
+def test_bfcl_feedback_names_tools_and_no_answer():
+    """Handed case iface_no_answer_leak: an airport code that has no route."""
+    env = load("bfcl")
+    one = next(task for task in env.tasks() if task.task_id == "multi_turn_base_150")
+    docs = env.docs(one, 0)
+    state = InterfaceState((Item("recover_any", "other", "feedback", RECOVERY_TEMPLATES["other"], "", ""),))
+    raw = "Error during execution: No available route for the given airports."
+    arguments = {"travel_from": "RVM", "travel_to": "STB", "travel_date": "2026-10-06", "travel_class": "economy"}
+    text = feedback(Call("get_flight_cost", arguments), Result(raw, raw, "other"), docs, state)
+    assert text.startswith(raw + " | ")
+    assert {"get_nearest_airport_by_city", "list_all_airports"} <= set(text.split())
+    assert not [secret for secret in ("RMS", "SBK", "220.0") if secret in text]
+
+
+def test_orders_mined_in_shop_are_those_its_executor_enforces():
+    """Gold play whose last call of each turn is tried too early."""
+    env = load("shop")
+    rollouts = []
+    for one in [task for task in env.tasks() if task.split == "train"]:
+        session, steps = env.open(one), []
+        for turn, user in enumerate(one.turns):
+            for call in (*user.gold[-1:], *user.gold):
+                steps.append(Step(turn, len(steps), "", (call,), (), (session.call(call),)))
+        rollouts.append(Rollout(one.task_id, one.task_id, 0, 0, "off", "gold", "bare", tuple(steps), "finished"))
+    facts = env.facts([tool.name for tool in env.domain.tools])
+    enforced = {(f.tool, other) for f in facts if f.kind in ("needs", "role") for other in f.value}
+    found = {(m.tool, m.prerequisite) for m in mine(executions_of_rollouts(rollouts))}
+    assert found == enforced

@@ -1,0 +1,69 @@
+"""Order of operations from refusals: what counts as evidence, what counts against, and what is never read."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seal.core.types import Call, Result, Rollout, Step
+from seal.interface.mine import executions_of_rollouts, executions_of_rows, mine
+
+REFUSED = [("refund", "precondition"), ("verify", ""), ("refund", "")]
+
+
+def test_refused_until_is_mined_with_its_counts():
+    (found,) = mine([REFUSED] * 3)
+    assert (found.tool, found.prerequisite, found.error_kind) == ("refund", "verify", "precondition")
+    assert (found.support, found.against) == (3, 0) and 0.4 < found.confidence < 1
+
+
+def test_one_flip_is_not_enough():
+    assert mine([REFUSED]) == []
+
+
+def test_a_success_without_the_other_tool_counts_against():
+    assert mine([REFUSED] * 3 + [[("refund", "")]] * 6) == []
+
+
+def test_only_refusals_count():
+    assert mine([[("refund", "invalid_value"), ("verify", ""), ("refund", "")]] * 5) == []
+
+
+def test_bystanders_are_told_apart_by_the_times_they_were_absent():
+    noisy = [("refund", "precondition"), ("find", ""), ("verify", ""), ("refund", "")]
+    found = mine([noisy] * 2 + [REFUSED] * 4)
+    assert [m.prerequisite for m in found] == ["verify"]
+
+
+def test_a_permission_keeps_its_kind():
+    found = mine([[("discount", "permission"), ("approve", ""), ("discount", "")]] * 3)
+    assert [m.error_kind for m in found] == ["permission"]
+
+
+def test_executions_of_rollouts_and_rows_agree():
+    steps = (
+        Step(0, 0, "a", (Call("refund", {"order": "1"}),), (), (Result("error refused", "x", "precondition"),)),
+        Step(1, 0, "b", (Call("verify", {}), Call("refund", {})), (), (Result("ok", "ok"), Result("ok", "ok"))),
+    )
+    rollout = Rollout("id", "t", 0, 0, "off", "p", "bare", steps, "finished")
+    rows = [
+        {
+            "rollout_id": "id",
+            "turn": step.turn,
+            "step": step.step,
+            "calls": [{"name": call.name} for call in step.calls],
+            "results": [{"error_kind": result.error_kind} for result in step.results],
+        }
+        for step in reversed(steps)
+    ]
+    assert executions_of_rollouts([rollout]) == executions_of_rows(rows) == [REFUSED]
+
+
+EXECUTIONS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "precondition", "permission", "not_found"])), max_size=12
+)
+
+
+@given(st.lists(EXECUTIONS, max_size=6))
+def test_mining_is_blind_to_the_order_of_rollouts_and_never_mines_itself(executions):
+    found = mine(executions, min_support=1, min_confidence=0.0)
+    assert found == mine(executions[::-1], min_support=1, min_confidence=0.0)
+    assert all(m.tool != m.prerequisite and m.support >= 1 and 0 <= m.confidence < 1 for m in found)

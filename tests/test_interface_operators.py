@@ -1,0 +1,152 @@
+"""One test per operator: fact, mined order, error kind or label to the exact text a policy reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from seal.core.labels import FAILURES
+from seal.core.types import ERROR_KINDS, Call, Fact, Param, ToolDoc
+from seal.interface import operators
+from seal.interface.mine import Mined
+from seal.interface.prose import enum_in_text, enum_of
+from seal.interface.slots import SLOT, SLOTS, failing_params, failure_of, fill, fits_type
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("required", True, "required"),
+        ("required", False, "optional"),
+        ("type", "integer", "integer"),
+        ("enum", {"late": "K1", "damaged": "K3"}, "damaged K3 late K1"),
+        ("enum", ["START", "STOP"], "one of START STOP"),
+        ("enum", 'The mode. [Enum]: ["START", "STOP"]', "one of START STOP"),
+        ("enum", ["New York", "Rome"], "one of New York, Rome"),
+        ("format", "ORD-", "starts ORD-"),
+        ("format", "YYYY-MM-DD", "format YYYY-MM-DD"),
+        ("needs", ["verify"], "after verify"),
+        ("needs", ["a", "b"], "after a after b"),
+        ("role", ["approve"], "requires approve"),
+        ("returns", ["shipment"], "returns shipment="),
+        ("purpose", "cancel an order", "cancel an order"),
+    ],
+)
+def test_note_of_a_fact(kind, value, text):
+    param = "p" if kind in ("required", "type", "enum", "format") else ""
+    cue = operators.note(Fact("tool", param, kind, value))
+    assert (cue.kind, cue.where, cue.text) == (kind, "docs", text)
+    assert cue.target == ("tool.p" if param else "tool")
+
+
+def test_a_fact_with_nothing_to_tell_has_no_note():
+    assert operators.note(Fact("t", "p", "enum", [])) is None
+    assert operators.note(Fact("t", "", "returns", [])) is None
+    assert operators.note(Fact("t", "p", "enum", "any text at all")) is None
+
+
+def test_recovery_repeats_the_note_under_the_parameter():
+    assert operators.recovery(Fact("t", "reason", "enum", {"late": "K1"})).text == "reason= late K1"
+    assert operators.recovery(Fact("t", "", "needs", ["verify"])).text == "after verify"
+    assert operators.recovery(Fact("t", "", "purpose", "x")) is None
+
+
+def test_mined_order():
+    assert operators.order(Mined("refund", "verify", "precondition", 4, 0, 0.6)).text == "after verify"
+    assert operators.order(Mined("refund", "approve", "permission", 4, 0, 0.6)).text == "requires approve"
+
+
+def test_every_error_kind_has_a_template_with_known_slots():
+    assert set(operators.RECOVERY_TEMPLATES) == {*ERROR_KINDS, "loop"}
+    used = {slot for text in operators.RECOVERY_TEMPLATES.values() for slot in SLOT.findall(text)}
+    assert used <= set(SLOTS)
+    assert operators.recover_any("no such kind") is None
+
+
+def test_every_failure_has_guidance_and_every_format_an_example():
+    assert all(operators.guidance(label) for label in FAILURES) and operators.guidance("pass") is None
+    assert operators.call_format("words").text == "call as name key=value"
+    assert operators.call_format("morse") is None
+
+
+DOCS = (
+    ToolDoc("book", "book", (Param("city"), Param("seats", "integer"), Param("tier", enum=("gold", "tin")))),
+    ToolDoc("list_all_cities", "list", ()),
+    ToolDoc("get_city_by_name", "get", (Param("name"),)),
+    ToolDoc("close", "close", (Param("city", required=False),)),
+)
+
+
+def filled(template, call, kind, raw="error"):
+    return fill(template, failure_of(call, kind, raw, DOCS))
+
+
+def test_slots_name_what_is_missing_wrong_or_near():
+    call = Call("book", {"city": "Rome", "seats": "two", "tier": "lead"})
+    assert filled("required {missing}", Call("book", {"city": "Rome"}), "missing_argument") == "required seats= tier="
+    assert filled("takes {params}", call, "unexpected_argument") == "takes city= seats= tier="
+    assert filled("{types}", call, "wrong_type") == "seats= integer"
+    assert filled("{allowed}", call, "invalid_value", "bad tier") == "tier= one of gold, tin"
+    assert filled("tools {nearest}", Call("bok", {}), "unknown_tool") == "tools book"
+    assert filled("see {lookup}", call, "not_found", "no such city") == "see get_city_by_name list_all_cities"
+
+
+def test_a_template_with_an_empty_slot_is_silent():
+    assert filled("required {missing}", Call("close", {}), "missing_argument") == ""
+    assert filled("tools {nearest}", Call("zzzzzzzz", {}), "unknown_tool") == ""
+    assert filled("{allowed}", Call("nowhere", {}), "invalid_value") == ""
+
+
+def test_failing_params_by_name_then_by_kind():
+    call = Call("book", {"city": "Rome", "seats": "two", "tier": "gold"})
+    assert failing_params(failure_of(call, "invalid_value", "error invalid tier=", DOCS)) == ("tier",)
+    assert failing_params(failure_of(call, "wrong_type", "error", DOCS)) == ("seats",)
+    assert failing_params(failure_of(call, "other", "error", DOCS)) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "json_type", "fits"),
+    [
+        (1, "integer", True),
+        (True, "integer", False),
+        (True, "boolean", True),
+        (1, "boolean", False),
+        (1, "number", True),
+        ("1", "number", False),
+        ([1], "array", True),
+        ({}, "dict", True),
+        (object(), "anything", True),
+    ],
+)
+def test_types(value, json_type, fits):
+    assert fits_type(value, json_type) is fits
+
+
+@pytest.mark.parametrize(
+    ("description", "values"),
+    [
+        ("The target currency. [Enum]: USD, RMB, EUR", ("USD", "RMB", "EUR")),
+        ("The class of the travel. Options are: economy, business, first.", ("economy", "business", "first")),
+        ("The grant type. Here are the options: read_write, read, write", ("read_write", "read", "write")),
+        ('The unit. [Enum]: ["celsius", "fahrenheit"]. Defaults to celsius', ("celsius", "fahrenheit")),
+        ("[Enum]: [broken", ()),
+        ("Options are many, as you will see", ()),
+        ("No values here", ()),
+    ],
+)
+def test_allowed_values_told_in_prose(description, values):
+    assert enum_in_text(description) == values
+
+
+def interface_cases():
+    cases = map(json.loads, (Path(__file__).parent / "cases.jsonl").read_text().splitlines())
+    return [case for case in cases if case["kind"] == "interface" and "spec" in case["input"]]
+
+
+@pytest.mark.parametrize("case", interface_cases(), ids=lambda case: case["id"])
+def test_handed_cases_of_allowed_values(case):
+    spec = case["input"]["spec"]
+    param = Param(case["input"]["param"], spec["type"], description=spec["description"])
+    assert list(enum_of(param)) == case["expected"]["allowed_values"]
+    cue = operators.note(Fact(case["input"]["tool"], param.name, "enum", spec["description"]))
+    assert cue.text == f"one of {' '.join(case['expected']['allowed_values'])}"

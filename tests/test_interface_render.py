@@ -1,0 +1,192 @@
+"""Docs notes, hints, feedback and the view: what each mode shows, and that "off" shows nothing of the interface."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seal.core.errors import ArtifactError, ParamError
+from seal.core.types import Call, CallError, Param, Result, Task, ToolDoc, UserTurn
+from seal.interface.feedback import feedback, parse_feedback, raw_error
+from seal.interface.render import MODES, hints, render
+from seal.interface.state import InterfaceState, Item, load_interface
+from seal.interface.view import View
+
+REFUND = ToolDoc("refund", "refund", (Param("order"), Param("reason")))
+VERIFY = ToolDoc("verify", "verify", (Param("order"),))
+GIFT = ToolDoc("wrap_gift", "wrap", (Param("order"), Param("count", "integer", required=False)))
+DOCS = (REFUND, VERIFY)
+
+
+def item(kind, target, where, text):
+    return Item(kind, target, where, text, "argument_mismatch", "r1")
+
+
+ENUM = item("enum", "refund.reason", "docs", "damaged K3 late K1")
+NEEDS = item("needs", "refund", "docs", "after verify")
+GIFT_FORMAT = item("format", "wrap_gift.order", "docs", "starts ORD-")
+RECOVER_ENUM = item("recover", "refund.reason", "feedback", "reason= damaged K3 late K1")
+RECOVER_NEEDS = item("recover", "refund", "feedback", "after verify")
+UNKNOWN = item("recover_any", "unknown_tool", "feedback", "tools {nearest}")
+MISSING = item("recover_any", "missing_argument", "feedback", "required {missing}")
+LOOP = item("recover_any", "loop", "feedback", "the same call failed before change it")
+FORMAT = item("call_format", "syntax", "feedback", "call as name key=value")
+CAUTION = item("guidance", "miss_param", "hint", "call nothing when a value is missing")
+ALWAYS = item("guidance", "*", "hint", "read earlier results")
+STATE = InterfaceState(
+    (ENUM, NEEDS, GIFT_FORMAT, RECOVER_ENUM, RECOVER_NEEDS, UNKNOWN, MISSING, LOOP, FORMAT, CAUTION, ALWAYS)
+)
+
+
+class TwoTurns:
+    """An environment that reveals one tool at turn 1."""
+
+    def docs(self, task, turn):
+        return (*DOCS, GIFT) if turn else DOCS
+
+    def revealed(self, task, turn):
+        return (GIFT,) if turn == 1 else ()
+
+
+TASK = Task("t", "e", "miss_param", "s", "train", (UserTurn("hi"), UserTurn("go")), {}, ("refund",), {"wrap_gift": 1})
+
+
+def view(mode="off", dropped="", state=STATE):
+    return View(TwoTurns(), TASK, state, mode, dropped)
+
+
+def test_notes_stand_at_their_tool_and_parameter():
+    refund, verify = render(DOCS, STATE)
+    assert [(note.param, note.text, note.item) for note in refund.notes] == [
+        ("", "after verify", NEEDS.id),
+        ("reason", "damaged K3 late K1", ENUM.id),
+    ]
+    assert verify is VERIFY
+
+
+def test_rendering_depends_on_the_set_of_items_alone():
+    second = item("type", "refund.reason", "docs", "string")
+    a, b = InterfaceState((ENUM, second, NEEDS)), InterfaceState((NEEDS, second, ENUM))
+    assert a.hash == b.hash and render(DOCS, a) == render(DOCS, b)
+
+
+def test_items_that_are_not_active_are_not_shown():
+    gone = InterfaceState((Item("enum", "refund.reason", "docs", "x", "", "r1", status="retired"),))
+    assert gone.hash == "bare" and render(DOCS, gone) == DOCS
+
+
+@pytest.mark.parametrize(
+    ("mode", "in_docs", "in_feedback"),
+    [("full", True, True), ("docs_only", True, False), ("feedback_only", False, True), ("off", False, False)],
+)
+def test_modes_decide_where_the_interface_speaks(mode, in_docs, in_feedback):
+    result = Result("error invalid reason=", "error invalid reason=", "invalid_value")
+    call = Call("refund", {"order": "1", "reason": "damaged"})
+    assert (render(DOCS, STATE, mode) != DOCS) is in_docs
+    assert hints("miss_param", STATE, mode) == ((ALWAYS.text, CAUTION.text) if in_docs else ())
+    assert (feedback(call, result, DOCS, STATE, mode) != result.raw) is in_feedback
+    assert (parse_feedback(CallError("syntax", "?"), DOCS, STATE, mode) != "error parse") is in_feedback
+
+
+def test_hints_of_other_categories_stay_away():
+    assert hints("base", STATE) == (ALWAYS.text,)
+
+
+def shown(call, raw, kind, state=STATE, mode="full", repeats=0):
+    return feedback(call, Result(raw, raw, kind), DOCS, state, mode, repeats)
+
+
+def test_feedback_names_the_failing_parameter_or_the_refusing_tool():
+    call = Call("refund", {"order": "1", "reason": "x"})
+    assert shown(call, "error invalid reason=", "invalid_value") == "error invalid reason= | reason= damaged K3 late K1"
+    assert shown(call, "error refused", "precondition") == "error refused | after verify"
+    assert shown(call, "error invalid order=", "invalid_value") == "error invalid order="
+
+
+def test_feedback_templates_name_tools_and_parameters_in_sight():
+    assert shown(Call("refnd", {}), "error unknown tool", "unknown_tool") == "error unknown tool | tools refund"
+    assert shown(Call("verify", {}), "error", "missing_argument") == "error | required order="
+    assert shown(Call("verify", {"order": "1"}), "error", "missing_argument") == "error"
+
+
+def test_feedback_on_success_is_the_raw_text():
+    assert shown(Call("refund", {"reason": "x"}), "reason error", "") == "reason error"
+
+
+def test_feedback_on_a_repeated_failure():
+    call = Call("verify", {"order": "1"})
+    assert shown(call, "error not found order=", "not_found") == "error not found order="
+    assert shown(call, "error not found order=", "not_found", repeats=1).endswith(" | " + LOOP.text)
+
+
+def test_feedback_only_tells_what_the_docs_may_not():
+    state = InterfaceState((ENUM, NEEDS))
+    call = Call("refund", {"order": "1", "reason": "x"})
+    told = shown(call, "error invalid reason=", "invalid_value", state, "feedback_only")
+    assert told == "error invalid reason= | reason= damaged K3 late K1"
+    assert shown(call, "error refused", "precondition", state, "feedback_only") == "error refused | after verify"
+    assert shown(call, "error invalid reason=", "invalid_value", state, "full") == "error invalid reason="
+
+
+def test_feedback_only_names_the_tool_that_returns_what_was_not_found():
+    state = InterfaceState((item("returns", "verify", "docs", "returns reason="),))
+    call, raw = Call("refund", {"order": "1", "reason": "x"}), "error not found reason="
+    assert shown(call, raw, "not_found", state, "feedback_only") == f"{raw} | verify returns reason="
+    assert shown(call, raw, "not_found", state, "full") == raw
+
+
+def test_feedback_says_a_text_once():
+    call = Call("refund", {"order": "1", "reason": "x"})
+    assert shown(call, "error refused", "precondition", STATE, "feedback_only") == "error refused | after verify"
+
+
+def test_parse_feedback():
+    assert parse_feedback(CallError("syntax", "?"), DOCS, STATE) == "error parse | call as name key=value"
+    error = CallError("unknown_tool", "no tool named verfy")
+    assert parse_feedback(error, DOCS, STATE) == "error unknown tool | tools verify"
+
+
+def test_view_annotates_revealed_tools_and_names_no_withheld_one():
+    full = view("full")
+    assert full.revealed(1)[0].notes[0].text == "starts ORD-"
+    assert [doc.name for doc in full.docs(0)] == ["refund", "verify"] and full.docs(1)[2].notes
+    call, result = Call("wrap_gft", {}), Result("error unknown tool", "error unknown tool", "unknown_tool")
+    assert full.shown(call, result, 0) == "error unknown tool"
+    assert full.shown(call, result, 1) == "error unknown tool | tools wrap_gift"
+    assert full.explained_by_docs is False
+
+
+def test_view_leaves_the_dropped_item_out():
+    assert view("full", ENUM.id).docs(0) == render(DOCS, InterfaceState((NEEDS,)))
+    with pytest.raises(ParamError, match="half"):
+        view("half")
+
+
+RESULTS = st.sampled_from(["", "invalid_value", "precondition", "unknown_tool", "missing_argument", "other"])
+CALLS = st.builds(Call, st.sampled_from(["refund", "verify", "wrap_gift", "none"]), st.just({"order": "1"}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(CALLS, RESULTS, st.text(max_size=20), st.integers(0, 1), st.integers(0, 3))
+def test_off_is_the_bare_interface_to_the_byte(call, kind, raw, turn, repeats):
+    """Evaluation: whatever the interface holds, mode off is what no interface at all would show."""
+    off, bare, env = view("off"), view("full", state=InterfaceState()), TwoTurns()
+    assert off.docs(turn) == bare.docs(turn) == env.docs(TASK, turn)
+    assert off.revealed(turn) == bare.revealed(turn) == env.revealed(TASK, turn)
+    assert off.hints() == bare.hints() == ()
+    result, error = Result(raw, raw, kind), CallError("syntax", raw)
+    assert off.shown(call, result, turn, repeats) == bare.shown(call, result, turn, repeats) == raw
+    assert off.shown_error(error, turn) == bare.shown_error(error, turn) == raw_error(error)
+    assert set(MODES) == {"off", "full", "docs_only", "feedback_only"}
+
+
+def test_state_survives_its_file(tmp_path):
+    path = tmp_path / "interface.json"
+    path.write_text(STATE.to_json())
+    assert load_interface(path) == STATE and load_interface(path).hash == STATE.hash
+    path.write_text(json.dumps({"items": [{"kind": "enum"}]}))
+    with pytest.raises(ArtifactError):
+        load_interface(path)
+    with pytest.raises(ArtifactError, match="dvc checkout"):
+        load_interface(tmp_path / "none.json")

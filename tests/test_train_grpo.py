@@ -1,0 +1,129 @@
+"""TRL's step against the same maths in plain torch, and what the trainer leaves behind. Importing TRL takes seconds."""
+
+import copy
+
+import pytest
+from train_cases import group, tiny_policy
+
+from seal.train.batch import assemble
+from seal.train.reweight import Factors, WeightParams
+from seal.train.settings import OptimSettings
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+BATCH = assemble([*group("a", 3, 5, ("full", "off")), *group("b", 2, 2), *group("c", 4, 0)], WeightParams(), Factors())
+SETTINGS = OptimSettings(steps=2, rows=16, lr=1e-2, minibatches=1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    torch.set_num_threads(1)  # beside another job, two threads are ten times slower
+
+
+def trained(settings, policy=None, batch=BATCH, weights=None):
+    from seal.train.grpo import train
+    from seal.train.plain import adamw
+
+    policy = policy or tiny_policy()
+    metrics = {}
+    train(
+        policy.model, policy.tokenizer, lambda _: batch, settings, adamw(policy.model, settings.lr), metrics.__setitem__
+    )
+    return policy.model, metrics
+
+
+def plain(settings, batch=BATCH, reference=False):
+    """GRPO by hand: every update on the whole batch, old logprobs from the policy that entered the step."""
+    from seal.train.plain import adamw, token_logprobs
+
+    model = tiny_policy().model
+    optimizer, start = adamw(model, settings.lr), copy.deepcopy(model)
+    for _ in range(settings.steps):
+        with torch.no_grad():
+            old = token_logprobs(model, batch.rows)[0]
+            ref = token_logprobs(start, batch.rows)[0]
+        for _ in range(settings.num_iterations):
+            logprobs, mask, advantages = token_logprobs(model, batch.rows)
+            ratio = (logprobs - old).exp()
+            clipped = ratio.clamp(1 - settings.epsilon, 1 + settings.epsilon)
+            per_token = -torch.minimum(ratio * advantages, clipped * advantages)
+            if reference:
+                per_token = per_token + settings.beta * ((ref - logprobs).exp() - (ref - logprobs) - 1)
+            optimizer.zero_grad()
+            ((per_token * mask).sum() / batch.n_tokens).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
+            optimizer.step()
+    return model
+
+
+def distance(one, other):
+    pairs = zip(one.named_parameters(), other.named_parameters(), strict=True)
+    return max((a - b).abs().max().item() for (_, a), (_, b) in pairs)
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_the_update_equals_plain_torch(iterations):
+    settings = OptimSettings(2, 16, lr=1e-2, minibatches=1, num_iterations=iterations)
+    model, metrics = trained(settings)
+    assert distance(model, plain(settings)) < 1e-5 < distance(model, tiny_policy().model)
+    assert sorted(metrics) == [0, 1] and (metrics[1]["clip_ratio"] > 0) == (iterations > 1)
+
+
+def test_the_update_with_a_kl_term_equals_plain_torch():
+    settings = OptimSettings(2, 16, lr=1e-2, minibatches=1, num_iterations=2, beta=0.5)
+    model, metrics = trained(settings)
+    assert distance(model, plain(settings, reference=True)) < 1e-5
+    assert metrics[1]["kl"] > 0
+
+
+def test_rows_without_advantage_and_micro_batches_do_not_change_the_update():
+    kept = assemble(
+        [*group("a", 3, 5, ("full", "off")), *group("b", 2, 2), *group("c", 4, 0)],
+        WeightParams(),
+        Factors(),
+        zero_variance="keep",
+    )
+    assert len(kept.rows) > len(BATCH.rows)
+    model, _ = trained(SETTINGS, batch=kept)
+    assert distance(model, plain(SETTINGS, kept)) < 1e-5
+    pieces, _ = trained(OptimSettings(steps=2, rows=16, lr=1e-2, minibatches=1, micro_batch=3))
+    assert distance(pieces, plain(SETTINGS)) < 1e-5
+
+
+def test_minibatches_are_updates_of_one_generation_batch_and_the_bytes_repeat():
+    settings = OptimSettings(steps=2, rows=16, lr=1e-2, minibatches=4)
+    (one, metrics), (two, again) = trained(settings), trained(settings)
+    assert distance(one, two) == 0.0 and metrics == again
+    assert metrics[0]["clip_ratio"] is not None
+    assert abs(metrics[0]["sampler_gap"]) > 0  # the hand-made logprobs are not this model's
+
+
+def test_a_step_without_signal_leaves_a_fresh_policy_alone():
+    model, metrics = trained(SETTINGS, batch=assemble(group("c", 4, 0), WeightParams(), Factors()))
+    assert distance(model, tiny_policy().model) == 0.0 and metrics[0]["loss"] == 0.0
+
+
+def test_the_model_comes_back_in_eval_mode_without_trls_patches():
+    policy = tiny_policy()
+    model, _ = trained(SETTINGS, policy)
+    assert "forward" not in vars(model) and not model.training
+    trained(SETTINGS, policy)  # and can be trained again
+    assert "forward" not in vars(model)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.1])
+def test_an_adapter_is_trained_and_the_base_is_not(beta):
+    from peft import LoraConfig, get_peft_model
+
+    policy = tiny_policy()
+    torch.manual_seed(1)
+    config = LoraConfig(r=2, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
+    policy.model = get_peft_model(policy.model, config)
+    before = copy.deepcopy(policy.model.state_dict())
+    model, metrics = trained(OptimSettings(steps=2, rows=16, lr=1e-2, beta=beta), policy)
+    after = model.state_dict()
+    assert before.keys() == after.keys()  # no reference adapter left behind
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed and all("lora" in name for name in changed)
+    assert (metrics[1]["kl"] is not None) == (beta > 0)

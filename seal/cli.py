@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
     """The parser; only the options of `verb` are there, so that only its module is imported."""
-    parser = argparse.ArgumentParser("seal", description="Co-evolve a tool-calling policy and the interface it learns through.")
+    parser = argparse.ArgumentParser("seal", description="Co-evolves a tool-calling policy and its learning interface.")
     verbs = parser.add_subparsers(dest="verb", metavar="<verb>")
     for name, text in VERBS.items():
         if not _exists(name):

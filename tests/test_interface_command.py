@@ -7,6 +7,8 @@ import pytest
 
 from seal.commands import interface
 from seal.core.errors import ArtifactError, ParamError, RoundError
+from seal.core.params import Start
+from seal.core.typed import plain
 from seal.interface.state import InterfaceState, Item
 
 ENUM = Item("enum", "issue_refund.reason", "docs", "damaged K3 late K7", "argument_mismatch", "r1", 5)
@@ -19,8 +21,9 @@ def root(tmp_path):
     for name, items in {"r0": (), "r1": (ENUM, HINT), "r2": (NEEDS, HINT)}.items():
         (tmp_path / "data/rounds" / name).mkdir(parents=True)
         (tmp_path / "data/rounds" / name / "interface.json").write_text(InterfaceState(items).to_json())
-    start = "{env: shop, policy: {kind: scripted}}"
-    (tmp_path / "params.yaml").write_text(f"envs: {{shop: {{}}}}\nstarts: {{r0: {start}, r1: {start}}}\n")
+    start = plain(Start(env="shop", policy={"kind": "scripted"}))
+    params = {"envs": {"shop": {}}, "starts": {"r0": start, "r1": start}}
+    (tmp_path / "params.yaml").write_text(json.dumps(params))
     return tmp_path
 
 

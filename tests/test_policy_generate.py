@@ -7,7 +7,14 @@ from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen3
 from seal.policy.generate import generate
 from seal.policy.sampling import sample
 
-SHAPE = dict(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, head_dim=8)
+SHAPE = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "head_dim": 8,
+}
 CONFIGS = {
     "llama": LlamaConfig(**SHAPE, num_key_value_heads=2, tie_word_embeddings=True),
     "windowed": MistralConfig(**SHAPE, num_key_value_heads=2, sliding_window=5),

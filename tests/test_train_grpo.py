@@ -21,15 +21,14 @@ def one_thread():
     torch.set_num_threads(1)  # beside another job, two threads are ten times slower
 
 
-def trained(settings, policy=None, batch=BATCH, weights=None):
+def trained(settings, policy=None, batch=BATCH):
     from seal.train.grpo import train
     from seal.train.plain import adamw
 
     policy = policy or tiny_policy()
     metrics = {}
-    train(
-        policy.model, policy.tokenizer, lambda _: batch, settings, adamw(policy.model, settings.lr), metrics.__setitem__
-    )
+    optimizer = adamw(policy.model, settings.lr)
+    train(policy.model, policy.tokenizer, lambda _: batch, settings, optimizer, metrics.__setitem__)
     return policy.model, metrics
 
 

@@ -1,4 +1,4 @@
-"""The loop of a round's training: rows, curve, resume, determinism. Play and judgement are stood in for by hand-made groups."""
+"""The loop of a round's training: rows, curve, resume, determinism. Hand-made groups stand in for play."""
 
 import random
 from dataclasses import replace

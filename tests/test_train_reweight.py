@@ -15,7 +15,7 @@ factors = st.builds(Factors, st.dictionaries(failures, st.floats(1, 2), max_size
 
 
 def by_turn(j, advantage=-1.0, params=FIXED, state=Factors()):
-    return {row.turn: row for row in weigh(j, advantage, {turn: 3 for turn in range(len(j.diagnoses))}, params, state)}
+    return {row.turn: row for row in weigh(j, advantage, dict.fromkeys(range(len(j.diagnoses)), 3), params, state)}
 
 
 @given(failures, utilities, factors, st.floats(0, 1))

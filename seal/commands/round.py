@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         siblings = lineage.children(parent)
         like = lineage.round(siblings[0]) if siblings else None
     name = args.id or next_id(lineage.params, parent)
-    add_round(root / "params.yaml", name, resolve(lineage.params, parent, parse_settings(args.set), like))
+    add_round(root / "params.yaml", name, resolve(lineage.params, parent, parse_settings(args.set), like, name))
     print(f"added {name} (parent {parent}); run it: seal run")
     return 0
 
@@ -75,7 +75,7 @@ def read_metrics(root: Path, round_id: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ArtifactError("metrics", f"{path}: {error}", "restore it with `git checkout` or run the round again") from None
+        raise ArtifactError("metrics", f"{path}: {error}", "git checkout it, or run the round again") from None
 
 
 def _last(lineage: Lineage) -> str:

@@ -1,7 +1,7 @@
 """Reading frozen dataclasses from plain mappings: unknown keys, wrong types and values out of range are ParamErrors.
 
 Understood annotations: bool, int, float, str, Literal, tuple[T, ...], tuple[T, T], Mapping[str, T], dataclasses, and
-`T | None`. A field's metadata may hold `low` and `high` (inclusive) for its number or numbers.
+unions of them. A field's metadata may hold `low` and `high` (inclusive) for its number or numbers.
 """
 
 import difflib
@@ -52,8 +52,13 @@ def convert(hint: Any, value: Any, path: str, item: Field, complete: bool = Fals
     if hint is Any:
         return value
     if origin in (Union, types.UnionType):
-        inner = next(arg for arg in args if arg is not types.NoneType)
-        return None if value is None else convert(inner, value, path, item, complete)
+        remedies = []
+        for option in args:
+            try:
+                return convert(option, value, path, item, complete)
+            except ParamError as error:
+                remedies.append(error.remedy)
+        raise ParamError(path, value, "; or ".join(remedies))
     if is_dataclass(hint):
         return read(hint, value, path, complete)
     if origin is Literal:

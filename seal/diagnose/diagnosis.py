@@ -61,7 +61,7 @@ class Diagnoser:
         for turn, findings in enumerate(self._findings):
             first = primary(findings, priority)
             source = self._source.get(turn)
-            for i in sorted(range(len(findings)), key=lambda i: (i != first, i)):  # noqa: B023
+            for i in sorted(range(len(findings)), key=lambda i: (i != first, i)):
                 f = findings[i]
                 evidence = dict(f.evidence) if source is None else {**f.evidence, "from_turn": source}
                 rows.append(
@@ -111,8 +111,7 @@ class Diagnoser:
         return [Finding(Label.PASS, RECOVERED if erred else "")]
 
     def _failing(self, turn: int, verdict: Verdict, stop: str) -> list[Finding]:
-        own = self._alignment.own(turn)
-        if turn and self._alignment.work_is_right(turn, own):
+        if turn and self._alignment.work_is_right(turn):
             source = self._root_before(turn)
             if source >= 0 and stop and turn < len(self._task.turns) - 1:
                 return [Finding(Label.BUDGET_EXHAUSTED, stop, step=self._last_step(turn))]
@@ -120,13 +119,14 @@ class Diagnoser:
                 self._source[turn] = source
                 label = Label.RESPONSE_MISMATCH if verdict.state_ok else Label.STATE_MISMATCH
                 return [Finding(label, INHERITED)]
+        own = self._alignment.own(turn)
         state_ok, response_ok = self._alignment.judge(turn, own) if turn else (verdict.state_ok, verdict.response_ok)
         if state_ok and response_ok:  # right on the gold state, and no earlier turn to blame: trust the verdict
             state_ok, response_ok = verdict.state_ok, verdict.response_ok
         return rules.explain(self._evidence(turn, own, state_ok, response_ok, stop))
 
     def _root_before(self, turn: int) -> int:
-        """The earlier turn that `turn` follows from: the last root failure, or else the latent one, which is labelled."""
+        """The turn that `turn` follows from: the last root failure, or else the latent one, which is labelled here."""
         roots = [k for k in range(turn) if k not in self._source and self._is_failure(k)]
         failed = [k for k in roots if not self._verdicts[k].valid]
         if failed:
@@ -154,7 +154,7 @@ class Diagnoser:
         return self._steps[turn][-1].step if self._steps[turn] else -1
 
     def _evidence(self, turn: int, own: Trace | None, state_ok: bool, response_ok: bool, stop: str) -> TurnEvidence:
-        """The evidence of a turn; with `own` its results are those on the gold state, so that nothing inherited counts."""
+        """The evidence of a turn; with `own` its results are those on the gold state: nothing inherited counts."""
         task, env, steps = self._task, self._env, self._steps[turn]
         gold = self._alignment.gold(turn) if own else None
         docs = {doc.name: doc for doc in env.docs(task, turn)}

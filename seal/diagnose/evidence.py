@@ -1,6 +1,5 @@
 """What one user turn shows, gathered before anything is judged. Pure: everything executed is handed in."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -111,49 +110,51 @@ def same_call(a: Call, b: Call, doc: ToolDoc | None = None) -> bool:
 
 def key(call: Call, doc: ToolDoc | None = None) -> str:
     """A canonical text of a call."""
-    defaults = {param.name: param.default for param in doc.params if param.default is not None} if doc else {}
-    arguments = {
-        name: value
-        for name, value in call.arguments.items()
-        if not (name in defaults and defaults[name] == value and type(defaults[name]) is type(value))
-    }
-    return f"{call.name} {json.dumps(arguments, sort_keys=True, default=str)}"
+    items = sorted(call.arguments.items())
+    if doc:
+        defaults = {param.name: param.default for param in doc.params if param.default is not None}
+        items = (
+            [(name, value) for name, value in items if repr(value) != repr(defaults.get(name))] if defaults else items
+        )
+    return f"{call.name} {items!r}"
 
 
 def align(evidence: TurnEvidence) -> TurnEvidence:
     """Decide which attempt stands for which gold call, most certain pairs first."""
-    goals, free = list(evidence.goals), set(range(len(evidence.attempts)))
     attempts, docs = evidence.attempts, evidence.docs
+    calls = [goal.call for goal in evidence.goals]
+    how, stand_in = [""] * len(calls), [-1] * len(calls)
+    free = set(range(len(attempts)))
 
-    def pair(i: int, how: str, attempt: int) -> None:
-        goals[i] = replace(goals[i], how=how, attempt=attempt)
+    def pair(i: int, kind: str, attempt: int) -> None:
+        how[i], stand_in[i] = kind, attempt
         free.discard(attempt)
 
+    def unpaired() -> list[int]:
+        return [i for i, kind in enumerate(how) if not kind]
+
     keys = [key(attempt.call, docs.get(attempt.call.name)) for attempt in attempts]
-    for i, goal in enumerate(goals):
-        wanted = key(goal.call, docs.get(goal.call.name))
+    for i, call in enumerate(calls):
+        wanted = key(call, docs.get(call.name))
         same = [j for j in sorted(free) if keys[j] == wanted]
         if same:
-            pair(i, "exact", next((j for j in same if not attempts[j].error or attempts[j].raw == goal.raw), same[0]))
-    for i, goal in enumerate(goals):
-        rivals = [j for j in free if attempts[j].call.name == goal.call.name]
-        if not goal.how and rivals:
-            pair(i, "same_tool", max(rivals, key=lambda j: (_shared(goal.call, attempts[j].call), j)))
-    gold = {goal.call.name for goal in goals}
-    for j in [j for j in sorted(free) if is_invalid(attempts[j], docs, gold)]:
-        open_goals = [i for i, goal in enumerate(goals) if not goal.how]
-        if open_goals:
-            pair(max(open_goals, key=lambda i: (_shared(goals[i].call, attempts[j].call), -i)), "invalid_tool", j)
-    named = [i for i, goal in enumerate(goals) if not goal.how and _names(evidence.garbled, goal.call.name)]
-    if evidence.garbled:
-        open_goals = [i for i, goal in enumerate(goals) if not goal.how]
-        for i in named or open_goals:
-            goals[i] = replace(goals[i], how="text")
-    others = [j for j in sorted(free) if attempts[j].call.name not in gold]
-    for i, goal in enumerate(goals):
-        if not goal.how and others:
-            pair(i, "other_tool", others.pop(0))
-    return replace(evidence, goals=tuple(replace(goal, met=_met(i, goals, evidence)) for i, goal in enumerate(goals)))
+            raw = evidence.goals[i].raw
+            pair(i, "exact", next((j for j in same if not attempts[j].error or attempts[j].raw == raw), same[0]))
+    for i in unpaired():
+        rivals = [j for j in free if attempts[j].call.name == calls[i].name]
+        if rivals:
+            pair(i, "same_tool", max(rivals, key=lambda j: (_shared(calls[i], attempts[j].call), j)))
+    names = {call.name for call in calls}
+    for j in [j for j in sorted(free) if is_invalid(attempts[j], docs, names)]:
+        if rest := unpaired():
+            pair(max(rest, key=lambda i: (_shared(calls[i], attempts[j].call), -i)), "invalid_tool", j)
+    if evidence.garbled and (rest := unpaired()):
+        for i in [i for i in rest if any(calls[i].name in g.text for g in evidence.garbled)] or rest:
+            how[i] = "text"
+    others = [j for j in sorted(free) if attempts[j].call.name not in names]
+    for i, j in zip(unpaired(), others, strict=False):
+        pair(i, "other_tool", j)
+    return replace(evidence, goals=_judged(evidence, how, stand_in))
 
 
 def is_invalid(attempt: Attempt, docs: Mapping[str, ToolDoc], gold: set[str]) -> bool:
@@ -165,18 +166,19 @@ def _shared(a: Call, b: Call) -> int:
     return sum(1 for name, value in a.arguments.items() if name in b.arguments and b.arguments[name] == value)
 
 
-def _names(garbled: Sequence[Garbled], tool: str) -> bool:
-    return any(tool in g.text for g in garbled)
-
-
-def _met(i: int, goals: Sequence[Goal], evidence: TurnEvidence) -> bool:
-    """Done as asked; or its effect is there; or its information is, and no later gold call broke for want of it."""
-    if done_as_asked(goals[i], evidence.attempts):
-        return True
-    if goals[i].wrote:
-        return evidence.state_ok
-    broke = any(goal.how == "exact" and not done_as_asked(goal, evidence.attempts) for goal in goals[i + 1 :])
-    return evidence.response_ok and not broke
+def _judged(evidence: TurnEvidence, how: Sequence[str], stand_in: Sequence[int]) -> tuple[Goal, ...]:
+    """A goal is met when it was done as asked; or its effect is there; or its information is, and no later gold call
+    broke for want of it."""
+    rows = zip(evidence.goals, how, stand_in, strict=True)
+    goals = [Goal(goal.call, goal.raw, goal.wrote, kind, attempt) for goal, kind, attempt in rows]
+    judged: list[Goal] = []
+    broke = False
+    for goal in reversed(goals):
+        done = done_as_asked(goal, evidence.attempts)
+        reached = evidence.state_ok if goal.wrote else evidence.response_ok and not broke
+        broke |= goal.how == "exact" and not done
+        judged.append(replace(goal, met=True) if done or reached else goal)
+    return tuple(reversed(judged))
 
 
 def done_as_asked(goal: Goal, attempts: Sequence[Attempt]) -> bool:

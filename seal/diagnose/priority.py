@@ -25,9 +25,10 @@ def parse_priority(names: Sequence[str]) -> tuple[Label, ...]:
 def primary(findings: Sequence[Finding], priority: Sequence[Label] = DEFAULT_PRIORITY) -> int:
     """Index of the primary finding: what is not the policy's fault first, then the first label of the priority.
 
-    Among findings of one label the surest wins, then the earliest.
+    Labels that the priority does not name come after it in their default order. Among findings of one label the surest
+    wins, then the earliest.
     """
-    rank = {label: i for i, label in enumerate(priority)}
+    rank = {label: i for i, label in enumerate(dict.fromkeys((*priority, *DEFAULT_PRIORITY)))}
 
     def order(i: int) -> tuple[bool, bool, int, float, int]:
         finding = findings[i]

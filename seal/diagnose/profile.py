@@ -1,7 +1,7 @@
 """The failure profile: how often each label hits each tool and parameter, by category, against the parent's profile.
 
-Counted are root labels of bare rollouts (all rollouts where none is bare), symptoms and unsure labels apart. A turn that
-is not the policy's doing, or only a consequence, counts nowhere: neither as a failure nor as a chance to fail.
+Counted are root labels of bare rollouts (all rollouts where none is bare), but not symptoms and unsure labels. A turn
+that is not the policy's doing, or only a consequence, counts nowhere: neither as a failure nor as a chance to fail.
 """
 
 import math
@@ -53,7 +53,9 @@ def profile(
     before = {_key(row): row for row in parent}
     turns_before = {row["category"]: row["turns"] for row in parent}
     keys = sorted({*hits, *(key for key in before if turns.get(key[0]))})
-    return [_row(key, hits.get(key, set()), turns[key[0]], before.get(key), turns_before.get(key[0], 0)) for key in keys]
+    return [
+        _row(key, hits.get(key, set()), turns[key[0]], before.get(key), turns_before.get(key[0], 0)) for key in keys
+    ]
 
 
 def wilson(n: int, total: int, z: float = Z) -> tuple[float, float]:

@@ -28,6 +28,7 @@ class Alignment:
     ):
         self._env, self._task, self._calls, self._results = env, task, calls, results
         self._gold: dict[int, Trace] = {}
+        self._own: dict[tuple[int, int], Trace] = {}
 
     def gold(self, turn: int) -> Trace:
         """The gold calls of a turn after the gold calls of all earlier turns."""
@@ -36,8 +37,13 @@ class Alignment:
         return self._gold[turn]
 
     def own(self, turn: int, first: int | None = None) -> Trace:
-        """The policy's calls of a turn after gold up to turn `first` (default: this turn) and its own calls from there."""
+        """The policy's calls of a turn after gold up to turn `first` (default: this turn), then its own calls."""
         first = turn if first is None else first
+        if (turn, first) not in self._own:
+            self._own[turn, first] = self._trace(turn, first)
+        return self._own[turn, first]
+
+    def _trace(self, turn: int, first: int) -> Trace:
         before = [*self._gold_calls(0, first), *(call for k in range(first, turn) for call in self._calls[k])]
         return trace(self._env, self._task, before, self._calls[turn])
 
@@ -51,12 +57,12 @@ class Alignment:
         wanted = Counter(result.raw for result in self.gold(turn).results)
         return own.after == self.gold(turn).after, not wanted - told
 
-    def work_is_right(self, turn: int, own: Trace) -> bool:
-        """Whether the turn's own work is right, whatever state it inherited. `own`: its trace on the gold state."""
+    def work_is_right(self, turn: int) -> bool:
+        """Whether the turn's own work is right, whatever state it inherited."""
         gold = self._task.turns[turn].gold
         if gold and not self._calls[turn]:
             return False
-        if self._is_gold(turn) or all(self.judge(turn, own)):
+        if self._is_gold(turn) or all(self.judge(turn, self.own(turn))):
             return True
         translated = self._translated(turn)
         if translated is not None:
@@ -85,7 +91,7 @@ class Alignment:
         return not wanted - told and delta(here.before, here.after) == change
 
     def _translated(self, turn: int) -> list[Call] | None:
-        """The turn's calls with values that only the policy's run knows replaced by the gold run's; None: nothing to do."""
+        """The turn's calls with values that only the policy's run knows replaced by the gold run's; None: no such."""
         names = self._renamed(turn)
         if not names:
             return None

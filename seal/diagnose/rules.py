@@ -100,9 +100,7 @@ def _out_of_order(goal: Goal, ev: TurnEvidence) -> bool:
     """Whether a gold call and this one were made, but in the other order."""
     i = len(_before(goal, ev))
     return any(
-        other.how == "exact" and (other.attempt > goal.attempt) == (j < i)
-        for j, other in enumerate(ev.goals)
-        if j != i
+        other.how == "exact" and (other.attempt > goal.attempt) == (j < i) for j, other in enumerate(ev.goals) if j != i
     )
 
 
@@ -115,16 +113,17 @@ def _other_arguments(goal: Goal, attempt: Attempt, ev: TurnEvidence) -> Iterator
     doc = ev.docs.get(name)
     gold_faults = {f.parameter for f in schema_faults(goal.call, doc)} if doc else set()
     broken = {f.parameter: f.detail for f in schema_faults(attempt.call, doc)} if doc else {}
-    for parameter in [*attempt.call.arguments, *(p for p in goal.call.arguments if p not in attempt.call.arguments)]:
-        given, wanted = attempt.call.arguments.get(parameter), goal.call.arguments.get(parameter)
-        if parameter in attempt.call.arguments and parameter in goal.call.arguments and given == wanted:
-            if type(given) is type(wanted) or not broken.get(parameter):
-                continue
-        where = {"tool": name, "parameter": parameter, "step": attempt.step}
+    arguments, gold_arguments = attempt.call.arguments, goal.call.arguments
+    for parameter in dict.fromkeys((*arguments, *gold_arguments)):
+        given, wanted = arguments.get(parameter), gold_arguments.get(parameter)
         retyped = type(given) is not type(wanted)  # the gold program itself breaks a documented type here and there
+        both = parameter in arguments and parameter in gold_arguments
+        if both and given == wanted and not (retyped and parameter in broken):
+            continue
+        where = {"tool": name, "parameter": parameter, "step": attempt.step}
         if parameter in broken and (parameter not in gold_faults or retyped):
             yield Finding(Label.ARGUMENT_MISMATCH, broken[parameter], **where)
-        elif parameter not in attempt.call.arguments:
+        elif parameter not in arguments:
             yield Finding(Label.ARGUMENT_MISMATCH, "missing_parameter", **where, confidence=0.9)
         else:
             yield _other_value(parameter, given, wanted, attempt, goal, ev)
@@ -132,9 +131,7 @@ def _other_arguments(goal: Goal, attempt: Attempt, ev: TurnEvidence) -> Iterator
         yield Finding(Label.CONSTRAINT_VIOLATION, attempt.error, name, step=attempt.step, confidence=0.9)
 
 
-def _other_value(
-    parameter: str, given: Json, wanted: Json, attempt: Attempt, goal: Goal, ev: TurnEvidence
-) -> Finding:
+def _other_value(parameter: str, given: Json, wanted: Json, attempt: Attempt, goal: Goal, ev: TurnEvidence) -> Finding:
     """A value in the right form that is not the gold one: a literal altered, or another thing meant?"""
     where = {"tool": goal.call.name, "parameter": parameter, "step": attempt.step}
     rules = ev.facts.get((goal.call.name, parameter), {})

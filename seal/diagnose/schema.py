@@ -52,7 +52,7 @@ def fits(value: Json, type_name: str) -> bool:
 
 
 def said(value: Json, text: str) -> bool:
-    """Whether a literal occurs in a text as a whole: a number by value, a string as whole words, a list by its items."""
+    """Whether a literal occurs in a text: a number by value, a string as whole words, a list by its items."""
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, int | float):

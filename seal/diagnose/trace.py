@@ -23,18 +23,18 @@ def trace(env: Environment, task: Task, before: Sequence[Call], calls: Sequence[
     session = env.open(task)
     for call in before:
         session.call(call)
-    states = [snapshot(session.state())]
+    states = [_frozen(session.state())]
     results = []
     for call in calls:
         results.append(session.call(call))
-        states.append(snapshot(session.state()))
+        states.append(_frozen(session.state()))
     wrote = tuple(old != new for old, new in zip(states, states[1:], strict=False))
-    return Trace(tuple(results), wrote, states[0], states[-1])
+    return Trace(tuple(results), wrote, json.loads(states[0]), json.loads(states[-1]))
 
 
-def snapshot(state: Mapping[str, Json]) -> Mapping[str, Json]:
+def _frozen(state: Mapping[str, Json]) -> str:
     """A copy that later calls cannot change."""
-    return json.loads(json.dumps(state, default=str))
+    return json.dumps(state, default=str)
 
 
 def leaves(value: Json, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Json]:

@@ -1,6 +1,6 @@
 """Shop: e-commerce support over orders, shipments and customers' wishes.
 
-Its rules (40 facts the bare docs do not tell): codes for words, legacy id prefixes, checks before money moves,
+Its rules (35 facts the bare docs do not tell): codes for words, legacy id prefixes, checks before money moves,
 approvals for discounts, shipment ids that only a lookup tells.
 """
 

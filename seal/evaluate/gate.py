@@ -1,8 +1,8 @@
 """The gate of new interface items: dev tasks played with and without them at the same seeds; what hurts goes.
 
 One arm plays under the new interface, one under the old, and one per new item under the new interface without that
-item, on the tasks that show it. An item is rolled back when the interval of its effect on progress lies below 0; when no
-single item is to blame but all together hurt, all are. Every decision is a row.
+item, on the tasks that show it. An item is rolled back when the interval of its effect on progress lies below 0; when
+no single item is to blame but all together hurt, all are. Every decision is a row.
 """
 
 from collections.abc import Callable, Mapping, Sequence

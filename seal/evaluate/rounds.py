@@ -1,7 +1,7 @@
 """One round in memory, composed of the calls that the stages make: collect, judge, evolve, train, evaluate."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from seal.core.params import EvaluateParams, Round
@@ -76,7 +76,7 @@ def run_round(
     played = collect(env, policy, line.interface, params.collect, round_id, depth, run_seed)
     say("diagnose")
     collected = judge(env, played, priority)
-    found = profile(collected, env.tasks(), line.profile)
+    found = profile(*_rows(collected), {task.task_id: task.category for task in env.tasks()}, line.profile)
     say("evolve_interface")
     evolved = next_interface(env, policy, line.interface, collected, found, params, round_id, depth, run_seed)
     say("train")
@@ -121,3 +121,12 @@ def run_round(
         metrics=whole,
     )
     return after, Played(collected, evolved, trained, evaluation)
+
+
+def _rows(judged: Sequence[Judged]) -> tuple[list[Row], list[Row]]:
+    """The columns of trajectories and diagnoses that a profile is made of."""
+    played = [
+        {"rollout_id": j.rollout.rollout_id, "task_id": j.rollout.task_id, "mode": j.rollout.mode} for j in judged
+    ]
+    labels = [{"rollout_id": j.rollout.rollout_id, **asdict(d)} for j in judged for d in j.diagnoses]
+    return played, labels

@@ -81,8 +81,8 @@ class Candidate:
 def needs_of(profile: Iterable[Mapping[str, Json]], by: Sequence[str]) -> list[Need]:
     """Failures of the profile grouped by `label` and the columns `by`, in a fixed order.
 
-    Profile rows: category, tool, label, n, rate; optional: parameter, n_parent (failures in the parent's profile),
-    rollouts (ids of a few of them).
+    Profile rows: category, tool, label, n, rate (n per turn of the category); optional: parameter, n_parent (failures
+    in the parent's profile), rollouts (ids of a few of them).
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Json]]] = defaultdict(list)
     for row in profile:
@@ -91,7 +91,11 @@ def needs_of(profile: Iterable[Mapping[str, Json]], by: Sequence[str]) -> list[N
     needs = []
     for key, rows in sorted(groups.items()):
         failed = sum(row["n"] for row in rows)
-        exposed = sum(row["n"] / row["rate"] for row in rows if row["rate"])
+        turns: dict[str, float] = {}  # of a category, counted once
+        for row in rows:
+            if row["rate"]:
+                turns[row["category"]] = max(turns.get(row["category"], 0.0), row["n"] / row["rate"])
+        exposed = sum(turns[category] for category in sorted(turns))
         needs.append(
             Need(
                 Label(key[0]),

@@ -1,4 +1,4 @@
-"""Known mistakes, made on purpose: mutations of a task's gold program. What scripted policies and the diagnosis' proof play.
+"""Known mistakes, made on purpose: mutations of a gold program. Scripted policies and the proof of diagnosis play them.
 
 A *step script* is what a policy says in one step: calls, or text that is no call. A *turn script* is a list of them,
 without the closing end of turn. Every draw comes from the generator that is handed in.
@@ -61,11 +61,11 @@ def _malformed(site: Site, rng: random.Random) -> TurnScript | None:
 
 
 def _missing_argument(site: Site, rng: random.Random) -> TurnScript | None:
-    return _with(site, without(site.call, rng.choice(sorted(site.call.arguments)))) if site.call.arguments else None
+    return ((without(site.call, rng.choice(sorted(site.call.arguments))),),) if site.call.arguments else None
 
 
 def _extra_argument(site: Site, rng: random.Random) -> TurnScript | None:
-    return _with(site, Call(site.call.name, {**site.call.arguments, "extra_option": "yes"}))
+    return ((Call(site.call.name, {**site.call.arguments, "extra_option": "yes"}),),)
 
 
 def _wrong_type(site: Site, rng: random.Random) -> TurnScript | None:
@@ -89,7 +89,7 @@ def _stale_referent(site: Site, rng: random.Random) -> TurnScript | None:
     if not options:
         return None
     name, value = rng.choice(options)
-    return _with(site, Call(site.call.name, {**site.call.arguments, name: value})) if is_name(value) else None
+    return ((Call(site.call.name, {**site.call.arguments, name: value}),),)
 
 
 def _wrong_tool(site: Site, rng: random.Random) -> TurnScript | None:
@@ -235,12 +235,8 @@ def is_name(value: Json) -> bool:
     return (isinstance(value, str) and len(value) > 1) or (isinstance(value, int) and abs(value) >= 100)
 
 
-def _with(site: Site, call: Call) -> TurnScript:
-    return ((call,),)
-
-
 def _changed(site: Site, rng: random.Random, names: list[str], change: Callable[[Json], Json]) -> TurnScript | None:
     if not names:
         return None
     name = rng.choice(names)
-    return _with(site, Call(site.call.name, {**site.call.arguments, name: change(site.call.arguments[name])}))
+    return ((Call(site.call.name, {**site.call.arguments, name: change(site.call.arguments[name])}),),)

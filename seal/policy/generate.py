@@ -1,7 +1,8 @@
 """Batched sampling from any transformers causal LM, made for many short episodes on a CPU.
 
 Contexts are padded on the right: a causal model never looks behind a row, so the prefill needs no mask, and equal
-contexts are computed once. Sampled tokens go into columns behind the longest context; positions count a row's own tokens.
+contexts are computed once. Sampled tokens go into columns behind the longest context; positions count a row's own
+tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -105,6 +106,8 @@ def generate(
     rows = torch.arange(len(contexts), device=device)  # context of each row still in the batch
     done = torch.zeros(len(contexts), dtype=torch.bool, device=device)
     token = torch.tensor([context[-1] for context in contexts], device=device)
+    shifts = getattr(model, "takes_before_ids", False)  # the nano model mixes the token before into each embedding
+    before = torch.tensor([context[-2] if len(context) > 1 else pad_id for context in contexts], device=device)
     for step in range(max_new_tokens):
         cursor.start = width + step
         logits = model(
@@ -114,7 +117,9 @@ def generate(
             cache=cache,
             use_cache=True,
             logits_to_keep=1,
+            **({"before_ids": before[:, None]} if shifts else {}),
         ).logits[:, -1]
+        before = token
         token, token_logprobs = sample(logits.float(), u[rows, step], temperature)
         ids[rows, step], logprobs[rows, step] = token, token_logprobs
         ended = torch.isin(token, ends) & ~done
@@ -126,7 +131,8 @@ def generate(
         positions = positions + 1
         if 2 * finished >= len(rows):
             kept = (~done).nonzero().squeeze(1)
-            rows, done, token, positions, readable = (t[kept] for t in (rows, done, token, positions, readable))
+            live = (rows, done, token, before, positions, readable)
+            rows, done, token, before, positions, readable = (t[kept] for t in live)
             for layer in cache.layers:
                 layer.select(kept, width + max_new_tokens)
     model.train(was_training)

@@ -1,6 +1,6 @@
 """nano: a Llama of under a million parameters with its own word tokenizer, trained in full, fast on two cores.
 
-It starts from the reader (`seal/policy/reader.safetensors`, trained by `python -m seal.policy.reader`), which knows how
+It starts from the reader (`seal/policy/reader.safetensors`, trained by `python -m seal.policy.pretrain`), which knows how
 to read tool docs and nothing about any built-in domain.
 """
 
@@ -22,7 +22,7 @@ from seal.policy.sampling import uniforms
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
 
 READER = "reader.safetensors"
-READER_SHA256 = "unset"
+READER_SHA256 = "c502dfbdce28b56d6fe38026713d2eb09b5aa47e05735501f19d866ab04e7641"
 
 
 def nano_config(layers: int = 4, width: int = 128, context: int = 512) -> LlamaConfig:
@@ -92,12 +92,16 @@ class NanoPolicy:
         path.mkdir(parents=True, exist_ok=True)
         (path / "policy.json").write_text(json.dumps({"kind": "nano", "hash": self.hash}, sort_keys=True) + "\n")
         config = self.model.config
-        shape = {"layers": config.num_hidden_layers, "width": config.hidden_size, "context": config.max_position_embeddings}
+        shape = {
+            "layers": config.num_hidden_layers,
+            "width": config.hidden_size,
+            "context": config.max_position_embeddings,
+        }
         (path / "config.json").write_text(json.dumps(shape, sort_keys=True) + "\n")
-        save_file(_weights(self.model), path / "model.safetensors")
+        save_file(shared_weights(self.model), path / "model.safetensors")
 
 
-def _weights(model: NanoForCausalLM, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
+def shared_weights(model: NanoForCausalLM, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
     """The state without the tied head."""
     state = model.state_dict()
     return {name: state[name].detach().to(dtype).contiguous() for name in sorted(state) if name != "lm_head.weight"}

@@ -53,7 +53,9 @@ class Agent:
         tool = self.domain[target.name]
         source = self.domain.source_of(tool.slots[0].entity)
         pending = {
-            (source, "returns") if call.name == source else (tool.name, "role" if call.name == tool.role else "needs"): call
+            (source, "returns")
+            if call.name == source
+            else (tool.name, "role" if call.name == tool.role else "needs"): call
             for call in gold[:-1]
         }
         for rule in [rule for rule in pending if rule in self.known]:

@@ -1,7 +1,7 @@
 """Policies without weights: the gold program, the gold program with seeded faults, and stored texts.
 
 `policy.json`: {"kind": "scripted", "variant": "gold" | "faulty" | "replay", "format": "words", "rate": 0.3,
-"faults": [names], "texts": {"<task_id>/<sample>": [[text of step 0, ...] of turn 0, ...]}}. All but kind may be left out.
+"faults": [names], "texts": {"<task_id>/<sample>": [[text of step 0, ...] of turn 0, ...]}}. Only kind must be there.
 """
 
 import hashlib
@@ -61,7 +61,7 @@ class FaultyPolicy(GoldPolicy):
 
 
 class ReplayPolicy(GoldPolicy):
-    """Says what was stored for (task, sample), turn by turn and step by step, and hands back where nothing is stored."""
+    """Says what was stored for (task, sample), step by step, and hands back where nothing is stored."""
 
     def __init__(self, texts: Mapping[str, Sequence[Sequence[str]]], format: str = "words"):
         super().__init__(format)

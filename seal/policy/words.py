@@ -38,15 +38,16 @@ class WordCodec:
         return [self._id.get(word, UNK) for word in _WORD.findall(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        return join(self.vocabulary[i] for i in ids if i not in (PAD, END))
+        """Ids beyond the vocabulary (the embedding is padded to a round size) read as <unk>."""
+        words = (self.vocabulary[i] if i < len(self.vocabulary) else "<unk>" for i in ids if i not in (PAD, END))
+        return join(words)
 
     def _docs(self, docs: Sequence[ToolDoc]) -> list[int]:
         words: list[str] = []
         for doc in docs:
-            notes = {name: [note.text for note in doc.notes if note.param == name] for name in ("", *(p.name for p in doc.params))}
-            words += ["<tool>", doc.description, doc.name, *notes[""]]
+            words += ["<tool>", doc.description, doc.name, *(note.text for note in doc.notes if not note.param)]
             for param in doc.params:
-                words += [f"{param.name}=", *notes[param.name]]
+                words += [f"{param.name}=", *(note.text for note in doc.notes if note.param == param.name)]
         return self.encode(" ".join(words))
 
     def prompt(self, docs: Sequence[ToolDoc], hints: Sequence[str]) -> list[int]:

@@ -12,6 +12,7 @@ from seal.store.files import read_json
 from seal.store.tables import read_table
 
 Row = dict[str, Json]
+NO_COST = {"rollouts": 0, "tokens": 0, "updates": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,14 @@ def load_rounds(root: Path) -> list[Round]:
     for path in sorted((root / "data" / "rounds").glob("*/metrics.json")):
         found = read_json(path)
         try:
-            id_, parent, depth = found["round"], found["parent"], found["depth"]
-            found["strict"]["mean"], found["total"]["rollouts"]
+            id_, strict = found["round"], {"n": 1, **found["strict"]}
+            strict["mean"], strict["low"], strict["high"]
         except (KeyError, TypeError) as error:
             raise ArtifactError("metrics", f"{path}: without {error}", "run the round's evaluate stage again") from None
-        rounds[id_] = Round(id_, parent, depth, path.parent, found, load_interface(path.parent / "interface.json"))
+        interface = load_interface(path.parent / "interface.json")
+        known = {"total": NO_COST, "interface": {"active": len(interface.active), "added": 0, "retired": 0}}
+        metrics = {**known, **found, "strict": strict}
+        rounds[id_] = Round(id_, found.get("parent", ""), found.get("depth", 0), path.parent, metrics, interface)
     if not rounds:
         raise ArtifactError(
             "metrics", root / "data" / "rounds", "nothing is evaluated yet: run `make demo` or `seal run`"

@@ -80,9 +80,7 @@ def _header(rounds: Sequence[Round], main: Sequence[Round]) -> str:
 
 
 def _results(rounds: Sequence[Round]) -> str:
-    return _table(
-        [h if h != "labels that moved" else "labels that moved (points)" for h in HEAD], results_rows(rounds), LEFT
-    )
+    return _table(HEAD, results_rows(rounds), LEFT, wrap=(len(HEAD) - 1,))
 
 
 def _categories(rounds: Sequence[Round]) -> str:
@@ -100,7 +98,7 @@ def _plots(rounds: Sequence[Round], main: Sequence[Round]) -> str:
     from seal.report import plots
 
     def triple(estimate: Mapping[str, float] | None) -> plots.Interval | None:
-        return (estimate["mean"], estimate["low"], estimate["high"]) if estimate and estimate["n"] else None
+        return (estimate["mean"], estimate["low"], estimate["high"]) if estimate and estimate.get("n", 1) else None
 
     curves = [
         [
@@ -245,7 +243,7 @@ def _table(
     head: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), wrap: Sequence[int] = ()
 ) -> str:
     def cell(tag: str, i: int, value: Any) -> str:
-        names = " ".join(name for name, there in (("l", i in left), ("wrap", i in wrap and tag == "td")) if there)
+        names = " ".join(name for name, there in (("l", i in left), ("wrap", i in wrap)) if there)
         text = value if isinstance(value, _Raw) else escape(str(value))
         return f'<{tag} class="{names}">{text}</{tag}>' if names else f"<{tag}>{text}</{tag}>"
 

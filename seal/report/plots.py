@@ -98,12 +98,12 @@ def mismatch(rounds: Sequence[tuple[str, Interval, Interval | None]]) -> str:
         for y, (_, off, on) in enumerate(rounds):
             if on:
                 axes.plot([off[0], on[0]], [y, y], color=GRID, linewidth=4, solid_capstyle="round", zorder=1)
-            for value, colour, label in ((off, LINES[0], "off"), (on, LINES[1], "on")):
+            for value, colour in ((off, LINES[0]), (on, LINES[1])):
                 if value:
                     axes.plot(value[1:], [y, y], color=colour, linewidth=1, alpha=0.45, zorder=2)
-                    axes.plot(
-                        value[0], y, "o", color=colour, markersize=6, label=f"interface {label}" * (not y), zorder=3
-                    )
+                    axes.plot(value[0], y, "o", color=colour, markersize=6, zorder=3)
+        for label, colour in (("interface off", LINES[0]), ("interface on", LINES[1])):
+            axes.plot([], [], "o", color=colour, markersize=6, label=label)
         axes.set_yticks(range(len(rounds)), [name for name, _, _ in rounds])
         axes.set_ylim(len(rounds) - 0.5, -0.5)
         _percent(axes.xaxis)
@@ -138,6 +138,7 @@ def _figure(name: str, width: float, height: float):
         "svg.hashsalt": name,
         "svg.fonttype": "none",
         "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
         "font.size": 9,
         "text.color": INK,
         "axes.labelcolor": INK,

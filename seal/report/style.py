@@ -26,11 +26,11 @@ figcaption b { color: var(--ink); font-size: 14px; display: block; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 13.5px; }
 .card table { margin: 0; }
-th, td { padding: 6px 12px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: 6px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); font-size: 12.5px; }
 tr:last-child td { border-bottom: 0; }
 .l { text-align: left; }
-td.wrap { white-space: normal; min-width: 200px; }
+.wrap { white-space: normal; min-width: 190px; }
 .good { color: var(--good); }
 .bad { color: var(--bad); }
 details { background: var(--card); border: 1px solid var(--line); border-radius: 8px; margin: 10px 0; padding: 0 16px; }

@@ -74,13 +74,15 @@ def label_movers(now: Mapping[str, float], before: Mapping[str, float], most: in
 
 def points(estimate: Mapping[str, float] | None, sign: str = "") -> str:
     """The mean in percent."""
-    return f"{100 * estimate['mean']:{sign}.1f}" if estimate and estimate["n"] else NONE
+    return f"{100 * estimate['mean']:{sign}.1f}" if estimate and estimate.get("n", 1) else NONE
 
 
 def interval(estimate: Mapping[str, float] | None, sign: str = "") -> str:
     """Its interval in percent."""
     return (
-        f"[{100 * estimate['low']:{sign}.1f}, {100 * estimate['high']:{sign}.1f}]" if estimate and estimate["n"] else ""
+        f"[{100 * estimate['low']:{sign}.1f}, {100 * estimate['high']:{sign}.1f}]"
+        if estimate and estimate.get("n", 1)
+        else ""
     )
 
 

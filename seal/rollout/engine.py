@@ -27,8 +27,11 @@ def play(
     stop reason; only faults of the code or the configuration raise.
     """
     rollouts: list[Rollout] = []
+    policy_hash = policy.hash  # of all weights: once, not once a rollout
     for start in range(0, len(requests), batch):
-        episodes = [Episode(env, policy, request, interface) for request in requests[start : start + batch]]
+        episodes = [
+            Episode(env, policy, policy_hash, request, interface) for request in requests[start : start + batch]
+        ]
         live = [episode for episode in episodes if not episode.stop_reason]
         while live:
             actions = policy.act([episode.observation() for episode in live], temperature, limits)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from seal.core.types import Call, Mode, Result, Rollout, Step, Task
+from seal.core.types import Call, Mode, Result, Rollout, Step, Task, Tokens
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
@@ -27,9 +27,9 @@ class Request:
 class Episode:
     """One rollout in play. `observation()` while `stop_reason` is empty, then `take(action)`, and at last `rollout()`."""
 
-    def __init__(self, env: Environment, policy: Policy, request: Request, interface: InterfaceState):
+    def __init__(self, env: Environment, policy: Policy, policy_hash: str, request: Request, interface: InterfaceState):
         self.request, self.stop_reason = request, ""
-        self._env, self._policy = env, policy
+        self._env, self._policy, self._policy_hash = env, policy, policy_hash
         self._interface_hash = interface.hash if request.mode != "off" else "bare"
         self._view = View(env, request.task, interface, request.mode, request.dropped)
         self._bare = View(env, request.task, interface, "off") if request.mode != "off" else self._view
@@ -68,12 +68,12 @@ class Episode:
             sample=r.sample,
             seed=r.seed,
             mode=r.mode,
-            policy_hash=self._policy.hash,
+            policy_hash=self._policy_hash,
             interface_hash=self._interface_hash,
             steps=tuple(self._steps),
             stop_reason=self.stop_reason,
             dropped=r.dropped,
-            tokens=self._ledger.tokens() if self._ledger else Rollout.__dataclass_fields__["tokens"].default,
+            tokens=self._ledger.tokens() if self._ledger else Tokens(),
         )
 
     def _run(self, text: str, truncated: bool = False) -> None:

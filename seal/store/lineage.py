@@ -1,4 +1,4 @@
-"""The tree of rounds: who descends from whom, how deep, and where the files of a round lie. Pure but for `find_root`."""
+"""The tree of rounds: who descends from whom, how deep, and where files lie. Pure but for `find_root`."""
 
 import difflib
 from collections.abc import Iterator
@@ -10,11 +10,10 @@ from seal.core.params import Params, Round, Start
 
 STAGES = ("collect", "verify", "diagnose", "evolve_interface", "train", "evaluate")  # of a round, in order
 START_STAGES = ("start", "evaluate_start")
-OUTPUTS = ("policy", "interface.json", "collect", "verify", "diagnose", "interface", "train", "evaluate", "metrics.json")
 
 
 def path_of(root: Path, round_id: str, what: str) -> Path:
-    """The one place that knows the layout: `what` is one of OUTPUTS."""
+    """The one place that knows the layout: `what` is a folder or file of a round, such as `collect`."""
     return root / "data" / "rounds" / round_id / what
 
 

@@ -3,7 +3,6 @@
 import io
 import os
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +40,16 @@ def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
     return out
 
 
-def resolve(params: Params, parent: str, change: Mapping[str, Any], base: Round | None = None) -> dict[str, Any]:
+def resolve(
+    params: Params, parent: str, change: Mapping[str, Any], base: Round | None = None, name: str = "new"
+) -> dict[str, Any]:
     """A complete round entry: `base` (default: the defaults) under `change`, as plain values."""
     env = Lineage(params).entry(parent).env
     like = base or params.defaults
     sections = {name: plain(getattr(like, name)) for name in Defaults.__dataclass_fields__}
-    entry = merged({"parent": parent, "recipe": RECIPE, "env": env, **sections}, change)
-    return plain(read(Round, entry, "round"))
+    entry = merged({"parent": parent, "env": env, "recipe": RECIPE, **sections}, change)
+    found = plain(read(Round, entry, f"rounds.{name}"))
+    return {key: found[key] for key in entry}
 
 
 def next_id(params: Params, parent: str) -> str:
@@ -74,13 +76,15 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
         section: {k: v for k, v in (preset.get(section) or {}).items() if k not in (data.get(section) or {})}
         for section in ("envs", "starts")
     }
-    base = merged(data, {key: merged(data.get(key) or {}, new[key]) for key in new})
-    base["defaults"] = merged(plain(parse_params(data).defaults), preset.get("defaults") or {})
+    defaults = merged(plain(parse_params(data).defaults), preset.get("defaults") or {})
+    common = {"recipe": RECIPE, "evaluate": defaults["evaluate"]}
+    new["starts"] = {name: {**common, **entry} for name, entry in new["starts"].items()}
+    base = merged(data, {"defaults": defaults, **{key: merged(data.get(key) or {}, new[key]) for key in new}})
     rounds: dict[str, Any] = {}
     for name, change in (preset.get("rounds") or {}).items():
         if name not in (data.get("rounds") or {}):
             params = parse_params(merged(base, {"rounds": merged(data.get("rounds") or {}, rounds)}))
-            rounds[name] = resolve(params, change["parent"], change)
+            rounds[name] = resolve(params, change["parent"], change, name=name)
     add(path, {**new, "rounds": rounds})
     return list(preset.get("rounds") or {})
 
@@ -88,6 +92,7 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
 def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
     """Add entries to sections of params.yaml, checked before anything is written, replaced in one go."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap
 
     sections = {key: entries for key, entries in sections.items() if entries}
     if not sections:
@@ -97,28 +102,31 @@ def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
     yaml.indent(mapping=2, sequence=4, offset=2)
     document = yaml.load(path.read_text())
     for section, entries in sections.items():
-        if document.get(section) is None:
-            document[section] = {}
+        if not document.get(section):
+            document[section] = CommentedMap()
         for name, entry in entries.items():
-            document[section][name] = _short_lists_inline(deepcopy(entry))
+            document[section][name] = _laid_out(entry)
     parse_params(document)
     text = io.StringIO()
     yaml.dump(document, text)
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(text.getvalue())
+    partial.write_text("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
     os.replace(partial, path)
     load_params(path)
 
 
-def _short_lists_inline(value: Any) -> Any:
-    """Lists of scalars in one line, as a person would write them."""
+def _laid_out(entry: Any) -> Any:
+    """An entry as a person would write it: one key a line, what is inside them in one line each."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-    if isinstance(value, Mapping):
-        out = CommentedMap((key, _short_lists_inline(inner)) for key, inner in value.items())
+    def inline(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            out = CommentedMap((key, inline(inner)) for key, inner in value.items())
+        elif isinstance(value, list):
+            out = CommentedSeq(map(inline, value))
+        else:
+            return value
+        out.fa.set_flow_style()
         return out
-    if isinstance(value, list):
-        sequence = CommentedSeq(value)
-        sequence.fa.set_flow_style()
-        return sequence
-    return value
+
+    return CommentedMap((key, inline(value)) for key, value in entry.items()) if isinstance(entry, Mapping) else entry

@@ -22,6 +22,12 @@ from seal.core.errors import ArtifactError, ContractError, DependencyError, Para
 
 ERROR_FILE = "SEAL_ERROR_FILE"  # environment variable: where a stage writes its SealError for the process that runs DVC
 _ERRORS = {kind.__name__: kind for kind in (ParamError, ArtifactError, ContractError, RoundError, DependencyError)}
+QUIET = {
+    "DVC_NO_ANALYTICS": "1",
+    "GX_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+}
 _GRACE = 5.0  # seconds between asking and killing
 
 
@@ -32,10 +38,15 @@ class StageError(SealError):
 def environment(root: Path) -> dict[str, str]:
     """The variables DVC and the stages run with: this interpreter first on PATH, nothing that phones home."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    quiet = {"DVC_NO_ANALYTICS": "1", "GX_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+    quiet = {
+        "DVC_NO_ANALYTICS": "1",
+        "GX_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
     found = {**os.environ, **quiet, "PATH": path, "PYTHONHASHSEED": "0"}
     if (root / "seal" / "cli.py").is_file():  # a checkout runs its own code, whatever is installed
-        found["PYTHONPATH"] = str(root)
+        found["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
     return found
 
 
@@ -102,7 +113,9 @@ def _run(command: list[str], root: Path, extra: dict[str, str], timeout: float |
             reader.start()
         process.wait(timeout)
     except subprocess.TimeoutExpired:
-        raise StageError("time limit", f"{timeout:g} s for {command[-1]}", "raise the limit, or make the stage smaller") from None
+        raise StageError(
+            "time limit", f"{timeout:g} s for {command[-1]}", "raise the limit, or make the stage smaller"
+        ) from None
     finally:
         if process.poll() is None or _alive(process.pid):
             stop(process)

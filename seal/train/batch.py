@@ -113,13 +113,10 @@ def assemble(
     weights = normalise(weights) if weighting.normalise and weighting.granularity != "none" else weights
     n_tokens = sum(row.tokens for row in weights if row.weight)
 
-    evolved = {j.rollout.rollout_id for j in usable if not j.bare or drop_negative == "all"} if drop_negative else set()
-    weights = [
-        replace(row, weight=0.0, reason=DROPPED)
-        if row.weight and row.advantage < 0 and row.rollout_id in evolved
-        else row
-        for row in weights
-    ]
+    if drop_negative:
+        droppable = {j.rollout.rollout_id for j in usable if not j.bare or drop_negative == "all"}
+        drop = {row for row in weights if row.weight > 0 > row.advantage and row.rollout_id in droppable}
+        weights = [*mask(drop, DROPPED), *(row for row in weights if row not in drop)]
     return make_batch(judged, views, weights, groups, n_tokens)
 
 
@@ -154,7 +151,7 @@ def tokens_by_turn(rollout: Rollout, view: TrainRow) -> dict[int, int]:
 
 
 def finish(view: TrainRow, weights: Mapping[tuple[str, int], TurnWeight]) -> TrainRow:
-    """The row with per-token advantages; tokens of masked turns lose their loss, and nothing follows the last with one."""
+    """The row with per-token advantages: tokens of masked turns carry no loss, and the last token does."""
     loss_mask, advantages = [], []
     for trained, turn in zip(view.loss_mask, view.turn_of_token, strict=True):
         row = weights[view.rollout_id, turn] if trained else None

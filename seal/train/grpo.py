@@ -1,12 +1,12 @@
 """TRL's GRPO trainer fed with our own rollouts and a (B, T) advantage. Imports torch, transformers and TRL.
 
-One *train step* is one generation batch: all rollouts of the step, split into `minibatches` optimiser updates, gone over
-`num_iterations` times. TRL recomputes the old logprobs under the training prompt when the batch arrives, so the clipping
-is against the policy that entered the step, whatever prompt the rollouts were sampled under.
+One *train step* is one generation batch: all rollouts of the step, split into `minibatches` optimiser updates, gone
+over `num_iterations` times. TRL recomputes the old logprobs under the training prompt when the batch arrives, so the
+clipping is against the policy that entered the step, whatever prompt the rollouts were sampled under.
 
 TRL's own baseline and rewards are not used (advantages come from seal.train.batch), so its groups carry no meaning here
-and rows without advantage need not be computed: with beta 0 they are left out, and the token count that the loss is
-divided by keeps them in.
+and rows without advantage need not be computed: with beta 0 they are left out. The token count that the loss is divided
+by is the batch's, whatever is left out.
 """
 
 import copy
@@ -73,13 +73,10 @@ class SealGRPOTrainer(GRPOTrainer):
         batch = trainer.batch_of_step(step)
         trainer.model.train()
         torch.manual_seed(trainer.args.seed + step)
-        rows, parts, pad_id = (
-            live_rows(batch, trainer.beta),
-            trainer.args.steps_per_generation,
-            trainer._tokenizer.pad_token_id,
-        )
+        rows, parts = live_rows(batch, trainer.beta), trainer.args.steps_per_generation
         missing = -len(rows) % parts if rows else parts  # TRL cuts the rows into equal parts
-        rows += [TrainRow("", (pad_id,), (pad_id,), (0,), (0.0,), (0,), (0.0,))] * missing
+        pad_ids = (trainer.processing_class.pad_token_id,)
+        rows += [TrainRow("", pad_ids, pad_ids, (0,), (0.0,), (0,), (0.0,))] * missing
         trainer.rows, trainer.n_tokens = rows, batch.n_tokens
         return {
             "prompt_ids": [list(row.prompt_ids) for row in rows],
@@ -94,8 +91,8 @@ class SealGRPOTrainer(GRPOTrainer):
         output["advantages"] = advantages.to(output["completion_ids"].device)
         output["num_items_in_batch"] = output["num_items_in_batch"].new_tensor(self.n_tokens)
         sampler, old = output.pop("sampling_per_token_logps"), output.get("old_per_token_logps")
-        if old is not None:
-            trained = (output["tool_mask"] * output["completion_mask"]).bool()
+        trained = (output["tool_mask"] * output["completion_mask"]).bool()
+        if old is not None and trained.any():
             self._metrics["train"]["sampler_gap"].append(float((sampler - old)[trained].mean()))
         return output
 
@@ -177,7 +174,7 @@ def config(settings: OptimSettings, steps: int, on_cpu: bool, output_dir: str) -
         per_device_train_batch_size=micro_batch,
         gradient_accumulation_steps=accumulation,
         steps_per_generation=settings.minibatches * accumulation,
-        num_generations=rows if rows > 1 else 2,
+        num_generations=rows,
         num_iterations=settings.num_iterations,
         max_steps=steps * settings.minibatches * settings.num_iterations,
         learning_rate=settings.lr,
@@ -205,12 +202,14 @@ def config(settings: OptimSettings, steps: int, on_cpu: bool, output_dir: str) -
 
 @contextmanager
 def _unpatched(model: torch.nn.Module):
-    """Leave the model as it came but for its weights: without TRL's fused forward and reference adapter, in eval mode."""
+    """Leave the model as it came but for its weights: no fused forward, no reference adapter, in eval mode."""
     base = model.get_base_model() if hasattr(model, "peft_config") else model
+    own = {key: value for key, value in vars(base).items() if key == "forward"}
     try:
         yield
     finally:
         vars(base).pop("forward", None)
+        vars(base).update(own)
         if "ref" in getattr(model, "peft_config", ()):
             model.delete_adapter("ref")
         model.eval()

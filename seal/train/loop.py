@@ -1,4 +1,4 @@
-"""A round's training: step 0 on the stored rollouts of `collect`, every later step on fresh ones under the new interface.
+"""A round's training: step 0 on the stored rollouts of `collect`, later steps on fresh ones under the new interface.
 
 Torch and TRL load when `train_round` runs, not on import.
 """
@@ -19,10 +19,24 @@ from seal.train.judged import Judged
 from seal.train.reweight import Factors, TurnWeight, WeightParams, update_factors
 from seal.train.settings import OptimSettings, StepMetrics
 
-CURVE = (
-    "step success_bare success_evolved rollouts tokens loss kl clip_ratio entropy sampler_gap mixed_groups all_pass_groups "
-    "all_fail_groups share_masked dropped excluded"
-).split()
+CURVE = [
+    "step",
+    "success_bare",
+    "success_evolved",
+    "rollouts",
+    "tokens",
+    "loss",
+    "kl",
+    "clip_ratio",
+    "entropy",
+    "sampler_gap",
+    "mixed_groups",
+    "all_pass_groups",
+    "all_fail_groups",
+    "share_masked",
+    "dropped",
+    "excluded",
+]
 
 
 @dataclass(slots=True)
@@ -64,7 +78,7 @@ def pair(
     diagnoses: Mapping[str, Sequence[Diagnosis]],
     outcomes: Mapping[str, tuple[bool, float]],
 ) -> list[Judged]:
-    """Stored rollouts with what the verify and diagnose stages wrote, each by rollout id; outcomes: (success, progress)."""
+    """Stored rollouts with what the verify and diagnose stages wrote, by rollout id; outcomes: (success, progress)."""
     try:
         return [
             Judged(r, tuple(verdicts[r.rollout_id]), tuple(diagnoses.get(r.rollout_id, ())), *outcomes[r.rollout_id])
@@ -91,9 +105,9 @@ def train_round(
 ) -> TrainResult:
     """Train `policy.model` in place; same inputs, same bytes on one CPU.
 
-    Args: `interface` is the round's new one; `factors` the parent round's; `priority` the diagnosis priority; `resume_dir`
-    an ignored folder that belongs to exactly these inputs: an interrupted call leaves its state there, the next one
-    goes on from it, and a finished one removes it. `on_progress` gets each curve row.
+    Args: `interface` is the round's new one; `factors` the parent round's; `priority` the diagnosis priority;
+    `resume_dir` an ignored folder that belongs to exactly these inputs: an interrupted call leaves its state there, the
+    next one goes on from it, and a finished one removes it. `on_progress` gets each curve row.
     """
     if train_params.algorithm == "none" or not train_params.steps:
         return TrainResult(factors=factors)

@@ -1,7 +1,7 @@
 """The state of an interrupted training, in an ignored folder that the caller keys by a hash of its inputs.
 
-state.pt holds tensors only and is read as such (no pickled code); the rows so far are JSON, one file a step. The step in
-state.pt is the last to count: files of later steps are overwritten.
+state.pt holds tensors only and is read as such (no pickled code); the rows so far are JSON, one file a step. The step
+in state.pt is the last to count: files of later steps are overwritten.
 """
 
 import json

@@ -28,7 +28,7 @@ DROPPED, ZERO_VARIANCE, NOT_THE_POLICY = "dropped_negative", "zero_variance", "n
 
 @dataclass(frozen=True, slots=True)
 class WeightParams:
-    """`normalise` False leaves the raw weights: with "trajectory" and alpha 0 that is the paper's formula to the letter."""
+    """`normalise` False leaves raw weights: "trajectory" with alpha 0 is then the paper's formula to the letter."""
 
     granularity: Granularity = "turn"
     utility: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_UTILITY))
@@ -133,9 +133,9 @@ def weigh(
         rhos = [strength(str(d.label), params, state) for d in judged.diagnoses if d.primary]
         low, high = params.clip
         mean = min(max(sum(rhos) / len(rhos), low), high) if rhos else 1.0
-        kinds = {turn: ("trajectory", mean, 1.0) for turn in tokens}
+        kinds = dict.fromkeys(tokens, ("trajectory", mean, 1.0))
     else:
-        kinds = {turn: ("none", 1.0, 1.0) for turn in tokens}
+        kinds = dict.fromkeys(tokens, ("none", 1.0, 1.0))
     return [
         TurnWeight(
             judged.rollout.rollout_id, turn, advantage, rho, 1 + confidence * (rho - 1) if rho else 0.0, reason, count
@@ -187,7 +187,7 @@ def mask(rows: Iterable[TurnWeight], reason: str) -> list[TurnWeight]:
 
 
 def normalise(rows: Sequence[TurnWeight]) -> list[TurnWeight]:
-    """Scale so that the unmasked weights average 1 over trained tokens; masked rows stay 0. Without tokens: unchanged."""
+    """Scale so that the unmasked weights average 1 over trained tokens; masked rows stay 0. No tokens: unchanged."""
     tokens = sum(row.tokens for row in rows if row.weight)
     total = sum(row.tokens * row.weight for row in rows)
     if not total:

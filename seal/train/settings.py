@@ -34,8 +34,8 @@ class Optimise(Protocol):
     """Run train steps first_step .. settings.steps - 1 on `model`, in place, and leave it in eval mode.
 
     `batch_of_step(step)` is asked for each step's rows when the updates of the step before are done; `after_step(step,
-    metrics)` is called after the last update of each step. `restore` loads the state of an interrupted run: it is called
-    once the reference of a KL term has been taken from the model as it came.
+    metrics)` is called after the last update of each step. `restore` loads the state of an interrupted run: it is
+    called once the reference of a KL term has been taken from the model as it came.
     """
 
     def __call__(

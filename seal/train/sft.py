@@ -7,7 +7,7 @@ import torch
 
 from seal.core.labels import Label
 from seal.train.advantage import group_advantages
-from seal.train.batch import Batch, Condition, make_batch, tokens_by_turn, training_view
+from seal.train.batch import Batch, Condition, TrainRow, make_batch, tokens_by_turn, training_view
 from seal.train.judged import Judged
 from seal.train.plain import token_logprobs
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, weigh
@@ -33,12 +33,8 @@ def demonstrations(
 
 
 def _recovered(judged: Judged, tokens: dict[int, int], weighting: WeightParams, factors: Factors) -> list[TurnWeight]:
-    plain = weighting.granularity == "none"
-    rho = (
-        1.0
-        if plain
-        else max(strength(Label.RECOVERY_FAILURE, weighting, factors), strength(Label.PASS, weighting, factors))
-    )
+    rho = max(strength(label, weighting, factors) for label in (Label.RECOVERY_FAILURE, Label.PASS))
+    rho = 1.0 if weighting.granularity == "none" else rho
     rows = []
     for turn, count in sorted(tokens.items()):
         imitated = judged.valid(turn) and judged.had_error(turn)
@@ -57,7 +53,7 @@ def train(
     first_step: int = 0,
     restore: Callable[[], None] | None = None,
 ) -> None:
-    """Weighted likelihood: an `Optimise` (seal.train.settings). Without beta and epsilon: there is nothing to stay near."""
+    """Weighted likelihood: an `Optimise` (seal.train.settings). Reads neither beta nor epsilon."""
     if restore:
         restore()
     for step in range(first_step, settings.steps):
@@ -68,29 +64,20 @@ def train(
         for _ in range(settings.num_iterations):
             order = torch.randperm(len(batch.rows)).tolist()
             for part in range(settings.minibatches):
-                rows = sorted(order[part :: settings.minibatches], key=lambda i: (_length(batch, i), i))
-                losses.append(
-                    _update(
-                        model, [batch.rows[i] for i in rows], batch.n_tokens / settings.minibatches, optimizer, settings
-                    )
-                )
+                rows = [batch.rows[i] for i in sorted(order[part :: settings.minibatches])]
+                losses.append(_update(model, rows, batch.n_tokens / settings.minibatches, optimizer, settings))
         model.eval()
-        after_step(
-            step,
-            {"loss": sum(losses) / len(losses), "clip_ratio": None, "kl": None, "entropy": None, "sampler_gap": None},
-        )
+        unmeasured = dict.fromkeys(("clip_ratio", "kl", "entropy", "sampler_gap"))
+        after_step(step, {"loss": sum(losses) / len(losses), **unmeasured})
 
 
-def _length(batch: Batch, i: int) -> int:
-    return len(batch.rows[i].prompt_ids) + len(batch.rows[i].completion_ids)
-
-
-def _update(model, rows, n_tokens: float, optimizer, settings: OptimSettings) -> float:
+def _update(model, rows: list[TrainRow], n_tokens: float, optimizer, settings: OptimSettings) -> float:
     """One optimiser update; its loss, in nats a trained token. Nothing happens without rows."""
     if not rows:
         return 0.0
     optimizer.zero_grad()
     total, at_once = 0.0, settings.micro_batch or CPU_ROWS
+    rows = sorted(rows, key=lambda row: len(row.prompt_ids) + len(row.completion_ids))  # little padding
     for start in range(0, len(rows), at_once):
         logprobs, mask, weight = token_logprobs(model, rows[start : start + at_once], settings.temperature)
         loss = -(logprobs * mask * weight).sum() / max(n_tokens, 1.0)

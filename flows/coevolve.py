@@ -1,0 +1,147 @@
+"""Rounds of co-evolution as a Prefect flow. DVC decides what has to run; a task calls one stage.
+
+`python -m flows.coevolve` runs it without a server; prefect.yaml deploys the same flow. See README.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from seal.core.errors import SealError
+from seal.core.params import load_params
+from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
+
+if __name__ == "__main__":  # before Prefect reads its settings: no server, no log but ours, state inside the workspace
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    if not os.environ.get("PREFECT_API_URL"):
+        home = Path(os.environ.setdefault("PREFECT_HOME", str(find_root() / ".seal" / "prefect")))
+        home.mkdir(parents=True, exist_ok=True)
+os.environ.setdefault("DO_NOT_TRACK", "1")
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+
+from seal.commands.round import read_metrics, scores_line
+from seal.evaluate.convergence import converged
+from seal.store.params_file import add_round, next_id, resolve
+from seal.store.repro import StageError, repro
+
+
+def _worth_retrying(task, task_run, state) -> bool:
+    """A wrong parameter or a broken contract stays wrong; a killed or crashed stage may not."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, StageError) or not isinstance(error, SealError)
+
+
+@task(
+    task_run_name="{target}",
+    cache_policy=NO_CACHE,  # what is done is for DVC to say
+    retries=1,
+    retry_delay_seconds=1,
+    retry_condition_fn=_worth_retrying,
+)
+def run_stage(root: str, target: str, timeout: float | None = None) -> bool:
+    """Bring one stage up to date. True when it ran, False when it was."""
+    ran = repro(Path(root), [target], timeout=timeout)
+    print(f"{target:<24}{'done' if ran else 'up to date'}", flush=True)
+    return ran
+
+
+@flow(name="coevolve", flow_run_name="coevolve", log_prints=__name__ != "__main__")
+def coevolve(
+    rounds: list[str] | None = None, extend_to: int = 0, stage_timeout: float | None = None, root: str = ""
+) -> list[str]:
+    """Run rounds with everything they stand on; parents first.
+
+    Args: `rounds` (default: all of params.yaml); `extend_to`: go on with new rounds after the last of them, until its
+    line has so many or has converged; `stage_timeout`: seconds for one stage; `root`: the workspace.
+    Returns the ids that are up to date now. A line that has converged is not run further.
+    """
+    folder = Path(root) if root else find_root()
+    path = folder / "params.yaml"
+    lineage = Lineage(load_params(path))
+    wanted = rounds or [*lineage.params.starts, *lineage.params.rounds]
+    needed = {name for round_id in wanted for name in lineage.line(round_id)}
+    done: list[str] = []
+    closed: set[str] = set()
+    for name, depth in lineage.walk():
+        if name in needed and not closed & set(lineage.line(name)):
+            _run_round(folder, lineage, name, depth, stage_timeout)
+            done.append(name)
+            children = {child for child in lineage.children(name) if child in needed}
+            if children and (reason := _why_stop(folder, lineage, name)):
+                closed |= children
+                print(f"{name}: {reason}", flush=True)
+    last = wanted[-1]
+    while last in done and lineage.depth(last) < extend_to:
+        if reason := _why_stop(folder, lineage, last):
+            print(f"{last}: {reason}", flush=True)
+            break
+        new = next_id(lineage.params, last)
+        add_round(path, new, resolve(lineage.params, last, {}, name=new))
+        lineage, last = Lineage(load_params(path)), new
+        _run_round(folder, lineage, last, lineage.depth(last), stage_timeout)
+        done.append(last)
+    return done
+
+
+def _run_round(root: Path, lineage: Lineage, name: str, depth: int, timeout: float | None) -> None:
+    ran = []
+    if not depth:
+        ran.append(run_stage(str(root), f"prepare@{lineage.entry(name).env}", timeout))
+    for stage in STAGES if depth else START_STAGES:
+        ran.append(run_stage(str(root), f"{stage}@{name}", timeout))
+    if any(ran):
+        _publish(root, lineage, name)
+
+
+def _why_stop(root: Path, lineage: Lineage, name: str) -> str:
+    """Why the line of this round should not go on; "" when it should."""
+    settings = lineage.params.flow
+    line = lineage.line(name)
+    if len(line) - 1 >= settings.max_rounds:
+        return f"flow.max_rounds ({settings.max_rounds}) is reached"
+    scores = [(read_metrics(root, one) or {}).get("dev", {}).get("mean") for one in line]
+    return converged([score for score in scores if score is not None], settings.patience, settings.min_gain)
+
+
+def _publish(root: Path, lineage: Lineage, name: str) -> None:
+    """Prefect artifacts of a finished round: scores of its line, what its labels did, what its interface gained."""
+    from seal.report.artifacts import interface_diff, label_shift
+
+    line = lineage.line(name)
+    rows = "\n".join(f"| {one} | {scores_line(read_metrics(root, one))} |" for one in line)
+    create_markdown_artifact(f"| round | scores |\n|---|---|\n{rows}\n", key=f"results-{_key(name)}")
+    if len(line) > 1:
+        create_markdown_artifact(label_shift(root, line[-2], name), key=f"label-shift-{_key(name)}")
+        create_markdown_artifact(interface_diff(root, line[-2], name), key=f"interface-{_key(name)}")
+
+
+def _key(name: str) -> str:
+    """Artifact keys know letters, digits and dashes."""
+    return name.replace("_", "-")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the flow in this process; exit codes as `seal`."""
+    parser = argparse.ArgumentParser("flows.coevolve", description=main.__doc__)
+    parser.add_argument("rounds", nargs="*", help="default: all of params.yaml")
+    parser.add_argument("--extend-to", type=int, default=0, metavar="N", help="add rounds until the line has N")
+    parser.add_argument("--stage-timeout", type=float, metavar="SECONDS")
+    args = parser.parse_args(argv)
+    try:
+        coevolve(args.rounds or None, args.extend_to, args.stage_timeout, str(find_root()))
+    except SealError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""`seal replay <round>`: run a round again from its inputs, in a clean copy of the commit, and compare every hash."""
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import RoundError
+from seal.core.params import load_params, load_yaml
+from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root, path_of
+from seal.store.repro import environment, repro
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("round", help="a finished round or start")
+
+
+def run(args: argparse.Namespace) -> int:
+    root = find_root()
+    lineage = Lineage(load_params(root / "params.yaml"))
+    lineage.entry(args.round)
+    _refuse_uncommitted(root)
+    stages = STAGES if lineage.depth(args.round) else START_STAGES
+    targets = [f"{stage}@{args.round}" for stage in stages]
+    before = locked(root, targets)
+    metrics = path_of(Path(), args.round, "metrics.json").as_posix()
+    with _clean_copy(root) as copy:
+        _inputs(root, copy, targets)
+        repro(copy, targets, ("-f", "--no-run-cache"))
+        after = locked(copy, targets)
+        differing = sorted(path for path in before if before[path] != after.get(path))
+    if not differing:
+        print(f"EXACT: {args.round}, {len(before)} outputs ({metrics} among them)")
+        return 0
+    for path in differing:
+        print(f"DIFFERS: {path}  {before[path]} -> {after.get(path)}")
+    return 1
+
+
+def locked(root: Path, targets: list[str]) -> dict[str, str]:
+    """Path -> hash of every output of these stages in dvc.lock. Raises RoundError when one has not been run."""
+    try:
+        lock: Mapping[str, Any] = load_yaml(root / "dvc.lock")["stages"]
+        return {out["path"]: out["md5"] for target in targets for out in lock[target]["outs"]}
+    except (KeyError, TypeError):
+        missing = ", ".join(targets)
+        raise RoundError("dvc.lock", f"without some of {missing}", "run the round first: seal run") from None
+
+
+def _refuse_uncommitted(root: Path) -> None:
+    """What is replayed is what the commit says, so the workspace must say the same."""
+    if not (root / "dvc.lock").is_file():
+        raise RoundError("dvc.lock", "missing", "run the rounds first: seal run")
+    changed = _git(root, "status", "--porcelain", "--", "params.yaml", "dvc.lock", "dvc.yaml").strip()
+    if changed:
+        names = ", ".join(line.split()[-1] for line in changed.splitlines())
+        raise RoundError("uncommitted", names, f"commit first: git add {names.replace(',', '')} && git commit")
+
+
+@contextmanager
+def _clean_copy(root: Path) -> Iterator[Path]:
+    """A checkout of HEAD in a temporary folder, with the workspace's DVC cache."""
+    prefix = _git(root, "rev-parse", "--show-prefix").strip()
+    with tempfile.TemporaryDirectory(prefix="seal-replay-") as folder:
+        _git(root, "worktree", "add", "--detach", "--quiet", f"{folder}/tree", "HEAD")
+        try:
+            copy = Path(folder, "tree", prefix)
+            _dvc(copy, "cache", "dir", "--local", _dvc(root, "cache", "dir").strip())
+            yield copy
+        finally:
+            _git(root, "worktree", "remove", "--force", f"{folder}/tree")
+
+
+def _inputs(root: Path, copy: Path, targets: list[str]) -> None:
+    """Bring the files these stages read into the copy: outputs of other stages, by their hashes in dvc.lock.
+
+    Metrics are not in the cache; one that is not committed is taken from the workspace if it is the right one.
+    """
+    lock = load_yaml(root / "dvc.lock")["stages"]
+    made = {out["path"] for target in targets for out in lock[target]["outs"]}
+    wanted = {dep["path"]: dep["md5"] for target in targets for dep in lock[target].get("deps", [])}
+    missing = sorted(path for path in wanted if path not in made and not (copy / path).exists())
+    for path in (path for path in missing if path.endswith("metrics.json")):
+        content = (root / path).read_bytes() if (root / path).exists() else b""
+        if hashlib.md5(content, usedforsecurity=False).hexdigest() != wanted[path]:
+            raise RoundError("metrics", path, "it is not the one of dvc.lock: git checkout it, or seal run")
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).write_bytes(content)
+    if cached := [path for path in missing if not path.endswith("metrics.json")]:
+        _dvc(copy, "checkout", "--quiet", *cached)
+
+
+def _git(root: Path, *words: str) -> str:
+    return _call(root, "git", *words)
+
+
+def _dvc(root: Path, *words: str) -> str:
+    return _call(root, sys.executable, "-m", "dvc", *words)
+
+
+def _call(root: Path, *command: str) -> str:
+    done = subprocess.run(command, cwd=root, env=environment(root), capture_output=True, text=True, check=False)
+    if done.returncode:
+        tail = done.stderr.strip().splitlines()[-3:]
+        raise RoundError(
+            " ".join(command[-4:]), "\n".join(tail), "a replay needs git, and inputs in the DVC cache: seal run"
+        )
+    return done.stdout

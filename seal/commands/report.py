@@ -1,0 +1,21 @@
+"""`seal report`: the results table on the terminal, and the HTML page."""
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    parser.add_argument("--out", type=Path, help="where to write the page (default: data/report.html)")
+    parser.add_argument("--table", action="store_true", help="the table alone, no page")
+
+
+def run(args: argparse.Namespace) -> int:
+    from seal.report.tables import results_table
+
+    print(results_table(args.root))
+    if not args.table:
+        from seal.report.html import write_report
+
+        print(f"report: {write_report(args.root, args.out)}")
+    return 0

@@ -1,0 +1,74 @@
+"""`seal run`: bring rounds up to date, then show their scores."""
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from seal.core.errors import ParamError
+from seal.core.params import load_params, load_yaml
+from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
+from seal.store.params_file import add_preset
+from seal.store.repro import environment, is_current
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--preset", help="add the start and rounds of presets/<PRESET>.yaml to params.yaml, run them")
+    parser.add_argument("--rounds", type=int, metavar="N", help="go on until the line has N rounds, adding new ones")
+
+
+def run(args: argparse.Namespace) -> int:
+    root = find_root()
+    wanted = use_preset(root, args.preset) if args.preset else []
+    lineage = Lineage(load_params(root / "params.yaml"))
+    wanted = wanted or [*lineage.params.starts, *lineage.params.rounds]
+    if not wanted:
+        raise ParamError("rounds", "none", "add a start to params.yaml, or take a preset: seal run --preset shop-nano")
+    if args.rounds is not None and args.rounds < 1:
+        raise ParamError("--rounds", args.rounds, "at least 1")
+    started = time.monotonic()
+    enough = args.rounds is None or lineage.depth(wanted[-1]) >= args.rounds
+    if enough and is_current(root, targets_of(lineage, wanted)):
+        print(f"everything is up to date ({len(wanted)} rounds, checked in {time.monotonic() - started:.1f} s)")
+        ran = False
+    else:
+        command = [sys.executable, "-m", "flows.coevolve", *wanted, "--extend-to", str(args.rounds or 0)]
+        code = subprocess.run(command, cwd=root, env=environment(root), check=False).returncode
+        if code:
+            return code
+        ran = True
+    _show(root, ran)
+    return 0
+
+
+def use_preset(root: Path, name: str) -> list[str]:
+    """Add a preset to params.yaml where it is missing; the ids of its rounds. Raises ParamError for an unknown one."""
+    known = {path.stem: path for path in sorted((root / "presets").glob("*.yaml"))}
+    if name not in known:
+        raise ParamError("--preset", name, f"known presets: {', '.join(known) or 'none (no presets/ here)'}")
+    return add_preset(root / "params.yaml", load_yaml(known[name]))
+
+
+def targets_of(lineage: Lineage, rounds: list[str]) -> list[str]:
+    """DVC stages of these rounds and everything they stand on, parents first."""
+    needed = {name for round_id in rounds for name in lineage.line(round_id)}
+    targets = []
+    for name, depth in lineage.walk():
+        if name in needed:
+            targets += [] if depth else [f"prepare@{lineage.entry(name).env}"]
+            targets += [f"{stage}@{name}" for stage in (STAGES if depth else START_STAGES)]
+    return list(dict.fromkeys(targets))
+
+
+def _show(root: Path, ran: bool) -> None:
+    from seal.report.tables import results_table
+
+    print()
+    print(results_table(root))
+    report = root / "data" / "report.html"
+    if ran or not report.exists():
+        from seal.report.html import write_report
+
+        report = write_report(root)
+    print(f"\nreport: {report}")

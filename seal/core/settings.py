@@ -1,0 +1,215 @@
+"""The sections of params.yaml as frozen dataclasses: types, defaults, ranges. seal.core.params reads them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from seal.core.labels import DEFAULT_PRIORITY, DEFAULT_UTILITY
+from seal.core.typed import ranged
+from seal.core.types import Mode, Split
+
+RECIPE = 1  # version of what the stages compute; a round keeps the one it was made with
+
+
+@dataclass(frozen=True, slots=True)
+class RunParams:
+    """`seed` decides every draw; `threads` of torch change seconds, not bytes, on one machine."""
+
+    seed: int = ranged(0, 0, 2**31)
+    threads: int = ranged(1, 1, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowParams:
+    """A line of rounds ends after `max_rounds`, or `patience` rounds without `min_gain` of the dev score."""
+
+    max_rounds: int = ranged(20, 1)
+    patience: int = ranged(3, 1)
+    min_gain: float = ranged(0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainParams:
+    """A built-in domain: seed of its task generator and number of scenarios a split."""
+
+    seed: int = ranged(0, 0)
+    train: int = ranged(60, 1)
+    dev: int = ranged(15, 0)
+    test: int = ranged(50, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class BfclParams:
+    """BFCL V3 multi-turn has nothing to set: its tasks and its split are pinned."""
+
+
+ENVS: Mapping[str, type] = {"shop": DomainParams, "bfcl": BfclParams}
+
+
+@dataclass(frozen=True, slots=True)
+class NanoParams:
+    """The shipped nano policy, as it is."""
+
+    kind: Literal["nano"] = "nano"
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedParams:
+    """Policies without weights: gold, or gold with a fault (one of `faults`) in a user turn with probability `rate`."""
+
+    kind: Literal["scripted"] = "scripted"
+    variant: Literal["gold", "faulty"] = "gold"
+    format: Literal["words", "pythonic", "qwen_xml", "llama_json", "openai"] = "words"
+    rate: float = ranged(0.3, 0.0, 1.0)
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WarmStartParams:
+    """Supervised steps on the gold programs of `tasks` training tasks, each cut at `max_tokens` (0 tasks: none)."""
+
+    tasks: int = ranged(0, 0)
+    steps: int = ranged(40, 1)
+    lr: float = ranged(2e-4, 0.0, 1.0)
+    batch_tokens: int = ranged(8192, 1)
+    max_tokens: int = ranged(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class HfParams:
+    """A transformers causal LM: `base` is "smollm2" (from the installed package), a hub name, or a local folder.
+
+    `train`: a LoRA adapter, all weights, or nothing. `max_result_tokens`, `max_doc_words`: how compact prompts are.
+    """
+
+    kind: Literal["hf"] = "hf"
+    base: str = "smollm2"
+    revision: str = ""
+    train: Literal["lora", "full", "none"] = "lora"
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    lora_rank: int = ranged(16, 1, 1024)
+    lora_alpha: int = ranged(32, 1)
+    max_result_tokens: int = ranged(96, 8)
+    max_doc_words: int = ranged(8, 0)
+    warm_start: WarmStartParams = field(default_factory=WarmStartParams)
+
+
+POLICIES: Mapping[str, type] = {"nano": NanoParams, "hf": HfParams, "scripted": ScriptedParams}
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateParams:
+    """Held-out play, interface off (`measure_on`: and on). `tasks` 0: the whole split; tokens as in CollectParams."""
+
+    split: Split = "test"
+    tasks: int = ranged(0, 0)
+    trials: int = ranged(1, 1, 1000)
+    temperature: float = ranged(0.0, 0.0, 10.0)
+    measure_on: bool = True
+    max_action_tokens: int = ranged(24, 1)
+    context: int = ranged(512, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectParams:
+    """`tasks` groups of `group_size` rollouts, the first `evolved` under the interface in `mode`, the rest bare.
+
+    An evolved rollout leaves out one random cue with probability `item_dropout`. `max_action_tokens`: cap of one policy
+    output; `context`: of the whole episode. `start_turns`: groups start at a random user turn from the gold prefix.
+    """
+
+    tasks: int = ranged(16, 1)
+    group_size: int = ranged(8, 2, 1024)
+    evolved: int = ranged(3, 0)
+    mode: Mode = "full"
+    temperature: float = ranged(1.0, 0.0, 10.0)
+    max_action_tokens: int = ranged(24, 1)
+    context: int = ranged(512, 16)
+    item_dropout: float = ranged(0.15, 0.0, 1.0)
+    start_turns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnoseParams:
+    """Which label a turn is known by when it has several, first wins."""
+
+    priority: tuple[str, ...] = tuple(map(str, DEFAULT_PRIORITY))
+
+
+@dataclass(frozen=True, slots=True)
+class GateParams:
+    """Paired rollouts that new cues must not hurt: on how many probe tasks (0: no gate)."""
+
+    tasks: int = ranged(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EvolveParams:
+    """How the interface changes. `token_budget`: of all cues together; a new cue needs `min_support` failing turns."""
+
+    interface: Literal["evolved", "none", "static", "published", "random"] = "evolved"
+    token_budget: int = ranged(400, 0)
+    max_new: int = ranged(12, 0)
+    min_support: int = ranged(2, 1)
+    min_rate: float = ranged(0.0, 0.0, 1.0)
+    retire_rate: float = ranged(0.0, 0.0, 1.0)
+    retire_patience: int = ranged(2, 1)
+    gate: GateParams = field(default_factory=GateParams)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainParams:
+    """The policy's update. See seal.train for `condition`, `weights` and the closed loop's `alpha`, `ema`, `clip`."""
+
+    algorithm: Literal["grpo", "sft", "none"] = "grpo"
+    condition: Literal["within_group", "stripped", "as_collected"] = "within_group"
+    steps: int = ranged(10, 0)
+    lr: float = ranged(3e-4, 0.0, 1.0)
+    weights: Literal["turn", "trajectory", "none"] = "turn"
+    drop_negative: bool | Literal["all"] = True
+    epsilon: float = ranged(0.2, 0.0, 1.0)
+    beta: float = ranged(0.0, 0.0)
+    minibatches: int = ranged(2, 1)
+    num_iterations: int = ranged(1, 1)
+    micro_batch: int = ranged(0, 0)
+    max_grad_norm: float = ranged(1.0, 0.0)
+    utility: Mapping[str, float] = ranged({str(k): v for k, v in DEFAULT_UTILITY.items()}, 0.0, 10.0)
+    alpha: float = ranged(1.0, 0.0)
+    ema: float = ranged(0.25, 0.0, 1.0)
+    clip: tuple[float, float] = ranged((0.5, 2.0), 0.0)
+    zero_variance: Literal["mask", "keep"] = "mask"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a line of rounds starts: an environment and a policy (`kind` and what that kind takes), evaluated once."""
+
+    env: str
+    policy: Mapping[str, Any]
+    recipe: int = ranged(RECIPE, 1)
+    evaluate: EvaluateParams = field(default_factory=EvaluateParams)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a new round takes where nothing else is said."""
+
+    collect: CollectParams = field(default_factory=CollectParams)
+    diagnose: DiagnoseParams = field(default_factory=DiagnoseParams)
+    evolve: EvolveParams = field(default_factory=EvolveParams)
+    train: TrainParams = field(default_factory=TrainParams)
+    evaluate: EvaluateParams = field(default_factory=EvaluateParams)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One resolved round."""
+
+    parent: str
+    env: str
+    collect: CollectParams
+    diagnose: DiagnoseParams
+    evolve: EvolveParams
+    train: TrainParams
+    evaluate: EvaluateParams
+    recipe: int = ranged(RECIPE, 1)

@@ -1,0 +1,184 @@
+"""Multi-seed comparisons in process: arms x seeds of a few rounds, resumable, summarised with intervals.
+
+Under the output folder each finished round is one file, `<arm>/s<seed>/r<k>.json` (metrics, and the outcome of every
+held-out task), keyed by a digest of its parameters; what is there and fits is not run again. While a line is unfinished
+its last round's policy and interface lie beside it in `state/`.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import ParamError
+from seal.core.params import Params, Round
+from seal.core.typed import plain, read
+from seal.evaluate.arms import ARMS, EXPERIMENTS
+from seal.interface.state import load_interface
+from seal.store.files import read_json, write_json
+from seal.store.params_file import merged, resolve
+from seal.train.reweight import Factors
+
+OUTCOME = ("split", "mode", "task_id", "trial", "success", "progress")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One line of rounds: an arm under one run seed. `rounds` are complete, one entry a round; all plain values."""
+
+    arm: str
+    seed: int
+    env: str
+    env_options: Mapping[str, Any]
+    start: Mapping[str, Any]
+    rounds: tuple[Mapping[str, Any], ...]
+    threads: int = 1
+
+    def digest(self, depth: int) -> str:
+        """Of everything that decides the round at `depth`."""
+        parts = [self.seed, self.env, self.env_options, self.start, self.rounds[:depth]]
+        return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def plan(
+    params: Params,
+    name: str,
+    seeds: int,
+    rounds: int,
+    arms: Sequence[str] = (),
+    start: str = "",
+    change: Mapping[str, Any] | None = None,
+) -> list[Job]:
+    """The jobs of an experiment, seed by seed so that a partial run compares all arms.
+
+    Args: `arms` picks some of the experiment's; `start` a start of params (default: the first); `change` lies over
+    the defaults of every arm (under what makes the arm). Run seeds are run.seed, run.seed + 1, ...
+    Raises ParamError for an unknown experiment, arm or start.
+    """
+    if name not in EXPERIMENTS:
+        raise ParamError("experiment", name, f"known experiments: {', '.join(EXPERIMENTS)}")
+    if unknown := [arm for arm in arms if arm not in ARMS]:
+        raise ParamError("arm", unknown[0], f"known arms: {', '.join(ARMS)}")
+    start = start or next(iter(params.starts), "")
+    if start not in params.starts:
+        raise ParamError("start", start, f"declare it in params.yaml; there: {', '.join(params.starts) or 'none'}")
+    origin = params.starts[start]
+    jobs, change = [], change or {}
+    group_size = change.get("collect", {}).get("group_size", params.defaults.collect.group_size)
+    for offset in range(seeds):
+        for arm in arms or EXPERIMENTS[name]:
+            entry = resolve(params, start, merged(change, ARMS[arm](group_size)))
+            jobs.append(
+                Job(
+                    arm,
+                    params.run.seed + offset,
+                    origin.env,
+                    plain(params.envs[origin.env]),
+                    plain(origin),
+                    (entry,) * rounds,
+                    params.run.threads,
+                )
+            )
+    return jobs
+
+
+def run_jobs(
+    jobs: Sequence[Job], out: Path, workers: int = 1, on_round: Callable[[str], None] | None = None
+) -> list[dict[str, Any]]:
+    """Run what is missing, in `workers` processes; returns every record, job by job, in order of depth."""
+    say = on_round or (lambda text: None)
+    if workers > 1:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            for done in pool.map(run_job, jobs, [out] * len(jobs)):
+                say(done)
+    else:
+        for job in jobs:
+            say(run_job(job, out, say))
+    return records(jobs, out)
+
+
+def run_job(job: Job, out: Path, on_round: Callable[[str], None] | None = None) -> str:
+    """Run the missing rounds of one line. Returns a line about it."""
+    folder = out / job.arm / f"s{job.seed}"
+    done = _done(job, folder)
+    if done <= len(job.rounds):
+        _continue(job, folder, done, on_round or (lambda text: None))
+    record = read_json(folder / f"r{len(job.rounds)}.json")
+    return f"{job.arm} seed {job.seed}: strict {100 * record['metrics']['strict']['mean']:.1f}%"
+
+
+def records(jobs: Sequence[Job], out: Path) -> list[dict[str, Any]]:
+    """{"arm", "seed", "depth", "metrics", "outcomes"} of every finished round of `jobs`."""
+    found = []
+    for job in jobs:
+        for depth in range(_done(job, out / job.arm / f"s{job.seed}")):
+            record = read_json(out / job.arm / f"s{job.seed}" / f"r{depth}.json")
+            found.append({"arm": job.arm, "seed": job.seed, "depth": depth, **record})
+    return found
+
+
+def _done(job: Job, folder: Path) -> int:
+    """How many rounds, the start's evaluation included, are there and fit."""
+    for depth in range(len(job.rounds) + 1):
+        path = folder / f"r{depth}.json"
+        if not path.exists() or read_json(path)["digest"] != job.digest(depth):
+            return depth
+    return len(job.rounds) + 1
+
+
+def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> None:
+    import torch
+
+    from seal.env import load_env
+    from seal.evaluate.rounds import Line, run_round, start_line
+    from seal.policy import load_policy
+    from seal.policy.start import start_policy
+
+    torch.set_num_threads(job.threads)
+    env = load_env(job.env, **job.env_options)
+    state = folder / "state"
+    kept = read_json(state / "line.json") if (state / "line.json").exists() else {}
+    resumed = bool(kept) and kept["digest"] == job.digest(kept["depth"]) and kept["depth"] >= done - 1
+    if resumed and (state / "policy").exists():
+        policy = load_policy(state / "policy")
+    else:
+        policy = start_policy(job.start["policy"], env, job.seed)
+    if resumed:
+        interface, factors = load_interface(state / "interface.json"), Factors.of_json(kept["factors"])
+        line = Line(policy=policy, interface=interface, factors=factors, **{name: kept[name] for name in _KEPT})
+    else:
+        entry = read(Round, job.rounds[0], "round")
+        line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
+    _write(job, folder, line)
+    for depth in range(line.depth + 1, len(job.rounds) + 1):
+        line, _ = run_round(env, line, read(Round, job.rounds[depth - 1], "round"), f"r{depth}", job.seed)
+        _keep(job, state, line)
+        _write(job, folder, line)
+        say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
+    shutil.rmtree(state, ignore_errors=True)
+
+
+_KEPT = ("round_id", "depth", "profile", "rows", "start_rows", "metrics")
+
+
+def _keep(job: Job, state: Path, line: Any) -> None:
+    """What the next round needs; line.json last, so that it vouches for the rest."""
+    shutil.rmtree(state, ignore_errors=True)
+    if hasattr(line.policy, "save"):  # one without weights is as it was at the start
+        line.policy.save(state / "policy")
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "interface.json").write_text(line.interface.to_json())
+    kept = {name: getattr(line, name) for name in _KEPT}
+    write_json(state / "line.json", {"digest": job.digest(line.depth), "factors": line.factors.to_json(), **kept})
+
+
+def _write(job: Job, folder: Path, line: Any) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
+    record = {"digest": job.digest(line.depth), "metrics": line.metrics, "outcomes": outcomes}
+    write_json(folder / f"r{line.depth}.json", record)

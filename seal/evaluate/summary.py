@@ -1,0 +1,65 @@
+"""What an experiment says: scores, gains and margins over rounds, with intervals over seeds and scenarios."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seal.evaluate.statistics import Estimate, bootstrap_mean, paired_difference
+
+Record = Mapping[str, Any]  # see seal.evaluate.experiment.records
+Key = tuple[int, str, int]  # seed, task, trial
+
+
+def outcomes(
+    records: Sequence[Record], arm: str, depth: int, split: str = "test", mode: str = "off"
+) -> dict[Key, float]:
+    """(seed, task, trial) -> success of one arm after `depth` rounds."""
+    return {
+        (r["seed"], task, trial): float(success)
+        for r in records
+        if r["arm"] == arm and r["depth"] == depth
+        for at, under, task, trial, success, _ in r["outcomes"]
+        if (at, under) == (split, mode)
+    }
+
+
+def summarise(
+    records: Sequence[Record], scenarios: Mapping[str, str], split: str = "test"
+) -> list[dict[str, float | int | str]]:
+    """A row per (arm, depth), arms in the order of the records.
+
+    strict, dev and on (interface on) with interval; gain: strict minus the start's, paired by (seed, task); margin:
+    minus the first arm's at the same depth; seeds, and rollouts, tokens, updates as means over seeds.
+    """
+    arms = list(dict.fromkeys(r["arm"] for r in records))
+    rows = []
+    for arm in arms:
+        for depth in sorted({r["depth"] for r in records if r["arm"] == arm}):
+            here = outcomes(records, arm, depth, split)
+            of = [r for r in records if r["arm"] == arm and r["depth"] == depth]
+            row: dict[str, float | int | str] = {"arm": arm, "depth": depth, "seeds": len(of)}
+            row |= _columns("strict", _mean(here, scenarios))
+            row |= _columns("dev", _mean(outcomes(records, arm, depth, "dev"), scenarios))
+            row |= _columns("on", _mean(outcomes(records, arm, depth, split, "full"), scenarios))
+            row |= _columns("gain", _paired(here, outcomes(records, arm, 0, split), scenarios))
+            row |= _columns("margin", _paired(here, outcomes(records, arms[0], depth, split), scenarios))
+            totals = [r["metrics"]["total"] for r in of]
+            row |= {key: sum(total[key] for total in totals) / len(totals) for key in ("rollouts", "tokens", "updates")}
+            rows.append(row)
+    return rows
+
+
+def _mean(values: Mapping[Key, float], scenarios: Mapping[str, str]) -> Estimate:
+    keys = sorted(values)
+    clusters = [scenarios[task] for _, task, _ in keys]
+    return bootstrap_mean([values[key] for key in keys], clusters, [seed for seed, _, _ in keys])
+
+
+def _paired(a: Mapping[Key, float], b: Mapping[Key, float], scenarios: Mapping[str, str]) -> Estimate:
+    cluster_of, seed_of = ({key: part(key) for key in a} for part in (lambda k: scenarios[k[1]], lambda k: k[0]))
+    return paired_difference(a, b, cluster_of, seed_of)
+
+
+def _columns(name: str, estimate: Estimate) -> dict[str, float | None]:
+    """mean, low and high as columns; None where nothing was measured."""
+    row = estimate.row() if estimate.n else {}
+    return {f"{name}{end}": row.get(part) for end, part in (("", "mean"), ("_low", "low"), ("_high", "high"))}

@@ -1,0 +1,246 @@
+"""hf: any transformers causal LM with a chat template, as it is, with a LoRA adapter, or trained in full.
+
+A policy directory holds policy.json (the base by name and digest, and everything else that decides the output) and what
+training changed: adapter_config.json and adapter_model.safetensors (PEFT's own format), or weights.safetensors.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from seal.core.errors import ArtifactError, DependencyError, ParamError
+from seal.policy.base import Action, Limits, Observation
+from seal.policy.chat import ChatCodec
+from seal.policy.generate import generate
+from seal.policy.sampling import uniforms
+
+SMOLLM2 = "smollm2"
+LORA_TARGETS = ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj")
+ADAPTER, ADAPTER_CONFIG, WEIGHTS = "adapter_model.safetensors", "adapter_config.json", "weights.safetensors"
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True, slots=True)
+class HFSpec:
+    """What decides an hf policy beside its trained weights.
+
+    base     "smollm2", a hub name (`revision` pins it), or a local path
+    train    "lora" (a new adapter does nothing yet), "full", or "none": the base as it is
+    dtype    of the base; an adapter is kept in float32
+    """
+
+    base: str = SMOLLM2
+    revision: str = ""
+    train: Literal["lora", "full", "none"] = "lora"
+    dtype: str = "float32"
+    lora_rank: int = 16
+    lora_alpha: int = 32
+    lora_seed: int = 0
+    max_result_tokens: int = 96
+    max_doc_words: int = 8
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise ParamError("policy.dtype", self.dtype, f"one of {', '.join(DTYPES)}")
+        if self.train not in ("lora", "full", "none"):
+            raise ParamError("policy.train", self.train, "one of lora, full, none")
+        if self.train == "lora" and not 1 <= self.lora_rank <= 1024:
+            raise ParamError("policy.lora_rank", self.lora_rank, "between 1 and 1024")
+
+
+class HFPolicy:
+    """Policy over a transformers causal LM. `model` is trained in place; `hash` follows its trained weights.
+
+    `base_digest` identifies the base's weights; `batch` is how many rows generate at once (it bounds memory, and
+    decides nothing but rounding).
+    """
+
+    name = "hf"
+
+    def __init__(self, model: torch.nn.Module, tokenizer: Any, spec: HFSpec, base_digest: str, batch: int = 32):
+        self.model, self.tokenizer, self.spec = model.eval(), tokenizer, spec
+        self.base_digest, self.batch = base_digest, batch
+        self.codec = ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
+        self.format = self.codec.format
+        if tokenizer.pad_token_id is None:  # trainers ask the tokenizer
+            tokenizer.pad_token = tokenizer.convert_ids_to_tokens(self.codec.pad_id)
+        self._hashed: tuple[tuple[int, ...], str] = ((), "")
+
+    @property
+    def hash(self) -> str:
+        """16 hex digits over the spec, the base's digest and the trained weights; computed anew when these changed."""
+        trained = trained_weights(self.model)
+        versions = tuple(number for tensor in trained.values() for number in (tensor.data_ptr(), tensor._version))
+        if not self._hashed[1] or versions != self._hashed[0]:
+            digest = hashlib.blake2b(digest_size=8)
+            digest.update(json.dumps([asdict(self.spec), self.base_digest], sort_keys=True).encode())
+            for name, tensor in trained.items():
+                digest.update(name.encode())
+                digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+            self._hashed = versions, digest.hexdigest()
+        return self._hashed[1]
+
+    def act(self, observations: Sequence[Observation], temperature: float, limits: Limits) -> list[Action]:
+        """See `Policy.act`. Rows of like length generate together; a context with no room for an output overflows."""
+        n = limits.max_action_tokens
+        context = min(limits.context, self.model.config.get_text_config().max_position_embeddings)
+        actions = [Action("", finish="overflow")] * len(observations)
+        fits = sorted((len(o.ids), i) for i, o in enumerate(observations) if len(o.ids) + n <= context)
+        for start in range(0, len(fits), self.batch):
+            places = [i for _, i in fits[start : start + self.batch]]
+            rows = [observations[i] for i in places]
+            u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in rows]) if temperature else None
+            ends, pad = self.codec.end_ids, self.codec.pad_id
+            sampled = generate(self.model, [o.ids for o in rows], u, n, temperature, ends, pad)
+            for i, ids, logprobs in zip(places, *sampled, strict=True):
+                finish = "stop" if ids[-1] in ends else "length"
+                actions[i] = Action(self.codec.decode(ids), tuple(ids), tuple(logprobs), finish)
+        return actions
+
+    def save(self, path: Path) -> None:
+        """Write the policy directory. Byte-stable, and without a path of this machine unless the base is one."""
+        path.mkdir(parents=True, exist_ok=True)
+        about = {"kind": "hf", "hash": self.hash, "base_digest": self.base_digest, **asdict(self.spec)}
+        _write_json(path / "policy.json", about)
+        if self.spec.train == "lora":
+            from peft import get_peft_model_state_dict
+
+            _save_tensors(get_peft_model_state_dict(self.model), path / ADAPTER)
+            _write_json(path / ADAPTER_CONFIG, _plain(self.model.peft_config["default"].to_dict()))
+        elif self.spec.train == "full":
+            _save_tensors(trained_weights(self.model), path / WEIGHTS)
+
+
+def trained_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters that training changes, by name in sorted order; tied ones once."""
+    return dict(sorted((name, p) for name, p in model.named_parameters() if p.requires_grad))
+
+
+def new_hf(spec: HFSpec, device: str = "auto", batch: int = 32, cache: Path | None = None) -> HFPolicy:
+    """A fresh policy on the spec's base. Raises DependencyError when the base is not there, ParamError on a bad spec.
+
+    `cache`: folder for converted weights (default: $SEAL_CACHE, else ~/.cache/seal). `device`: auto, cpu, cuda, ...
+    """
+    model, tokenizer, digest = _load_base(spec, cache)
+    if spec.train == "lora":
+        from peft import LoraConfig, get_peft_model
+
+        known = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+        targets = [target for target in LORA_TARGETS if target in known]
+        if not targets:
+            raise ParamError("policy.base", spec.base, f"a LoRA needs one of the layers {', '.join(LORA_TARGETS)}")
+        config = LoraConfig(r=spec.lora_rank, lora_alpha=spec.lora_alpha, target_modules=targets, task_type="CAUSAL_LM")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(spec.lora_seed)
+            model = get_peft_model(model, config)
+        config.base_model_name_or_path = spec.base
+    else:
+        model.requires_grad_(spec.train == "full")
+    return HFPolicy(model.to(_device(device)), tokenizer, spec, digest, batch)
+
+
+def load_hf(path: Path, device: str = "auto", batch: int = 32, cache: Path | None = None) -> HFPolicy:
+    """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
+    remedy = "restore it with `dvc checkout`"
+    try:
+        about = json.loads((path / "policy.json").read_text())
+        spec = HFSpec(**{name: about[name] for name in HFSpec.__dataclass_fields__})
+        recorded, base_digest = about["hash"], about["base_digest"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError("hf policy", f"{path / 'policy.json'}: {error!r}", remedy) from None
+    policy = new_hf(spec, device, batch, cache)
+    if policy.base_digest != base_digest:
+        other = f"{spec.base} is not the base this policy was trained on"
+        raise ArtifactError("base of hf policy", other, "install the version it was trained on, or start anew")
+    if spec.train != "none":
+        _restore(policy, path, remedy)
+    if policy.hash != recorded:
+        raise ArtifactError("hf policy", f"{path}: hash {policy.hash}, recorded {recorded}", remedy)
+    return policy
+
+
+def _restore(policy: HFPolicy, path: Path, remedy: str) -> None:
+    """Load the trained weights, all of them."""
+    file = path / (ADAPTER if policy.spec.train == "lora" else WEIGHTS)
+    try:
+        state = load_file(file)
+        if policy.spec.train == "lora":
+            from peft import set_peft_model_state_dict
+
+            unexpected = set_peft_model_state_dict(policy.model, state).unexpected_keys
+        else:
+            unexpected = policy.model.load_state_dict(state, strict=False).unexpected_keys
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise ArtifactError("hf policy", f"{file}: {error}", remedy) from None
+    if unexpected or len(state) != len(trained_weights(policy.model)):
+        raise ArtifactError("hf policy", f"{file}: {len(state)} tensors, not those that are trained", remedy)
+
+
+def _load_base(spec: HFSpec, cache: Path | None) -> tuple[torch.nn.Module, Any, str]:
+    """Model in the spec's dtype, tokenizer, and a digest of the weights."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    where: str | Path = spec.base
+    if spec.base == SMOLLM2:
+        from seal.policy.gguf import convert, file_digest, find_gguf
+
+        source = find_gguf()
+        digest = file_digest(source)
+        root = cache or Path(os.environ.get("SEAL_CACHE") or Path.home() / ".cache" / "seal")
+        where = convert(source, root / f"smollm2-{digest[:16]}")
+    elif Path(spec.base).is_dir():
+        digest = _folder_digest(Path(spec.base))
+    else:
+        digest = ""
+    logging.disable_progress_bar()
+    try:
+        revision = spec.revision or None
+        tokenizer = AutoTokenizer.from_pretrained(where, revision=revision)
+        model = AutoModelForCausalLM.from_pretrained(where, revision=revision, dtype=DTYPES[spec.dtype])
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        remedy = "check the name and the network, or give a local folder with config.json, tokenizer and safetensors"
+        raise DependencyError("base model", f"{spec.base}: {reason}", remedy) from None
+    return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
+
+
+def _folder_digest(folder: Path) -> str:
+    digest = hashlib.blake2b(digest_size=32)
+    for path in sorted(p for p in folder.iterdir() if p.suffix in (".json", ".safetensors", ".bin", ".model")):
+        digest.update(path.name.encode())
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "blake2b").digest())
+    return digest.hexdigest()
+
+
+def _device(device: str) -> torch.device:
+    return torch.device(device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _save_tensors(state: Mapping[str, torch.Tensor], path: Path) -> None:
+    tensors = {name: state[name].detach().cpu().contiguous() for name in sorted(state)}
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _plain(value: Any) -> Any:
+    """JSON without sets and enums: sets are sorted, for their order changes from run to run."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")

@@ -1,0 +1,114 @@
+"""The recipe of the shipped reader: `python -m seal.policy.pretrain OUT.safetensors`. Resumable; about 25 minutes on one core.
+
+Three phases of one run: drills (recall of word pairs, which grow the look-up heads), one-turn tasks with few tools,
+then everything. Every batch is a function of its step, so an interrupted run goes on as if it had not stopped.
+"""
+
+import argparse
+import math
+import random
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from seal.policy.nano import nano_config, shared_weights
+from seal.policy.nano_model import NanoForCausalLM
+from seal.policy.reader import demonstration
+from seal.policy.words import PAD, SPECIAL, WordCodec, build_vocabulary
+
+STEPS, DRILLS = 2500, 120
+EPISODES, DRILL_EPISODES = 48, 64
+LR, WARMUP, INIT = 2e-3, 100, 0.08
+
+Example = tuple[list[int], list[int]]  # ids and loss mask, one length
+
+
+def drill(rng: random.Random, vocabulary: int) -> Example:
+    """Pairs of words, then the same pairs twice more in other orders; the second words of the repeats carry the loss."""
+    n = rng.randrange(4, 14)
+    words = rng.sample(range(len(SPECIAL), vocabulary), 2 * n)
+    pairs = list(zip(words[:n], words[n:], strict=True))
+    ids = [word for pair in pairs for word in pair]
+    mask = [0] * len(ids)
+    for _ in range(2):
+        rng.shuffle(pairs)
+        for pair in pairs:
+            ids += pair
+            mask += [0, 1]
+    return ids, mask
+
+
+def examples(step: int, codec: WordCodec, steps: int = STEPS) -> list[Example]:
+    """The batch of a step, shortest first."""
+    rng = random.Random(f"reader/{step}")
+    if step < DRILLS or (step < 3 * DRILLS and step % 3 == 0):
+        batch = [drill(rng, len(codec.vocabulary)) for _ in range(DRILL_EPISODES)]
+    else:
+        share = step / steps
+        turns = 1 if share < 0.35 else 2 if share < 0.6 else 3
+        tools = 2 if share < 0.1 else 3 if share < 0.25 else 4
+        batch = [demonstration(rng, codec, turns, tools) for _ in range(EPISODES)]
+    return sorted(batch, key=lambda example: len(example[0]))
+
+
+def stack(batch: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Right-padded ids (B, T) and loss mask (B, T)."""
+    width = max(len(ids) for ids, _ in batch)
+    ids, mask = torch.full((len(batch), width), PAD), torch.zeros(len(batch), width, dtype=torch.bool)
+    for i, (row, row_mask) in enumerate(batch):
+        ids[i, : len(row)] = torch.tensor(row)
+        mask[i, : len(row)] = torch.tensor(row_mask, dtype=torch.bool)
+    return ids, mask
+
+
+def loss_of(model: NanoForCausalLM, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy of the masked tokens; logits are computed for those alone."""
+    trained = mask[:, 1:]
+    hidden = model.model(ids).last_hidden_state[:, :-1][trained]
+    return torch.nn.functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][trained])
+
+
+def pretrain(checkpoint: Path, steps: int = STEPS, report_every: int = 100) -> NanoForCausalLM:
+    """Train the reader, going on from `checkpoint` where it exists."""
+    codec = WordCodec(build_vocabulary())
+    torch.manual_seed(0)
+    config = nano_config()
+    config.initializer_range = INIT
+    model = NanoForCausalLM(config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LR, betas=(0.9, 0.98), weight_decay=0.01)
+    first = 0
+    if checkpoint.exists():
+        state = torch.load(checkpoint, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        first = state["step"] + 1
+    for step in range(first, steps):
+        decay = 0.95 * 0.5 * (1 + math.cos(math.pi * step / steps)) + 0.05
+        for group in optimizer.param_groups:
+            group["lr"] = LR * min(1.0, (step + 1) / WARMUP) * decay
+        loss = loss_of(model, *stack(examples(step, codec, steps)))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % report_every == report_every - 1 or step == steps - 1:
+            print(f"step {step + 1}/{steps} loss {loss.item():.3f}", flush=True)
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+            torch.save(state, checkpoint.with_suffix(".tmp"))
+            checkpoint.with_suffix(".tmp").replace(checkpoint)
+    return model.eval()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    model = pretrain(args.out.with_suffix(".checkpoint"))
+    save_file(shared_weights(model, torch.float16), args.out)
+
+
+if __name__ == "__main__":
+    main()

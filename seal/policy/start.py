@@ -1,0 +1,91 @@
+"""The policy a line of rounds begins with, made from its entry in params.yaml."""
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from seal.core.errors import ParamError
+from seal.core.seeds import seed_for
+from seal.core.settings import POLICIES, HfParams
+from seal.core.typed import read
+from seal.env.base import Environment
+from seal.policy import load_policy
+from seal.policy.base import Policy
+
+Progress = Callable[[dict[str, float]], None]
+
+
+def start_policy(spec: Mapping[str, Any], env: Environment | None = None, seed: int = 0) -> Policy:
+    """A fresh policy. `spec`: a `policy` entry of params.yaml (see seal.core.settings); a warm start needs `env`."""
+    with TemporaryDirectory() as folder:
+        write_start(spec, env, Path(folder), seed)
+        return load_policy(Path(folder))
+
+
+def write_start(
+    spec: Mapping[str, Any],
+    env: Environment | None,
+    path: Path,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+    resume_dir: Path | None = None,
+) -> list[float]:
+    """Write the directory of a fresh policy; returns the losses of its warm start, if it has one.
+
+    `resume_dir`: an ignored folder that belongs to exactly these inputs. Raises ParamError for an unknown kind.
+    """
+    kind = spec.get("kind")
+    if kind not in POLICIES:
+        raise ParamError("policy.kind", kind, f"known kinds: {', '.join(POLICIES)}")
+    params = read(POLICIES[kind], spec, "policy")
+    if kind == "scripted":
+        path.mkdir(parents=True, exist_ok=True)
+        said = {key: value for key, value in asdict(params).items() if value != ()}
+        (path / "policy.json").write_text(json.dumps(said, sort_keys=True) + "\n")
+        return []
+    if kind == "nano":
+        from seal.policy.nano import reader_policy
+
+        reader_policy().save(path)
+        return []
+    return _write_hf(params, env, path, seed, on_progress, resume_dir)
+
+
+def _write_hf(
+    params: HfParams,
+    env: Environment | None,
+    path: Path,
+    seed: int,
+    on_progress: Progress | None,
+    resume_dir: Path | None,
+) -> list[float]:
+    from seal.policy.demos import demonstrations
+    from seal.policy.hf import HFSpec, new_hf
+    from seal.policy.warmstart import sft
+
+    said, warm = asdict(params), params.warm_start
+    policy = new_hf(HFSpec(**{name: said[name] for name in HFSpec.__dataclass_fields__ if name in said}))
+    losses: list[float] = []
+    if warm.tasks:
+        if env is None:
+            raise ParamError("policy.warm_start.tasks", warm.tasks, "a warm start needs an environment")
+        tasks = [task for task in env.tasks() if task.split == "train" and not task.known_bad]
+        rng = random.Random(seed_for(seed, 0, "warm-start"))
+        chosen = sorted(rng.sample(tasks, min(warm.tasks, len(tasks))), key=lambda task: task.task_id)
+        losses = sft(
+            policy.model,
+            demonstrations(env, chosen, policy.codec, max_tokens=warm.max_tokens),
+            warm.steps,
+            warm.lr,
+            batch_tokens=warm.batch_tokens,
+            seed=seed_for(seed, 0, "warm-start-order"),
+            on_progress=on_progress,
+            checkpoint_dir=resume_dir,
+            checkpoint_every=5,
+        )
+    policy.save(path)
+    return losses

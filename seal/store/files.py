@@ -1,0 +1,80 @@
+"""Files that appear whole or not at all, JSON that is the same bytes every time, hashes of content alone."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import ArtifactError
+
+
+@contextmanager
+def atomic_dir(path: Path) -> Iterator[Path]:
+    """A fresh sibling folder to write into. It takes the place of `path` when the block ends well, else it goes."""
+    partial = path.with_name(f"{path.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # of a killed run
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        old = path.with_name(f"{path.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        if path.exists():
+            os.replace(path, old)
+        os.replace(partial, path)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A sibling path to write to; the same promise for one file. Missing folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Keys sorted, one space of indent, a newline at the end."""
+    with atomic_file(path) as partial:
+        partial.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Raises ArtifactError when the file is missing or is no whole JSON document."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ArtifactError("JSON file", path, "run the stage that writes it, or `dvc checkout`") from None
+    except (OSError, ValueError) as error:
+        raise ArtifactError(
+            "JSON file", f"{path}: {error}", "restore it with `dvc checkout`, or run its stage"
+        ) from None
+
+
+def tree_hash(path: Path) -> str:
+    """32 hex digits over the content of a file, or over names and contents of all files below a folder.
+
+    Neither times nor modes count. Raises ArtifactError when there is nothing at `path`.
+    """
+    if path.is_file():
+        return _file_hash(path)
+    if not path.is_dir():
+        raise ArtifactError("file or folder", path, "run the stage that writes it, or `dvc checkout`")
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted((p for p in path.rglob("*") if p.is_file()), key=lambda p: p.relative_to(path).as_posix()):
+        digest.update(f"{file.relative_to(path).as_posix()}\0{_file_hash(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -1,0 +1,1 @@
+"""Tool schemas as parsers need them, and text <-> literal calls. Nothing here executes anything."""

@@ -1,0 +1,68 @@
+"""Python literals and calls of literals, read from a syntax tree: nothing is evaluated."""
+
+import ast
+
+from seal.core.types import Call, Json
+from seal.tools.schema import Signature
+
+MAX_TEXT = 100_000  # characters of one policy output
+MAX_DEPTH = 40
+
+
+class NotACall(ValueError):
+    """Why a piece of text is no call; `kind` goes into the CallError."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+def tree_of(text: str) -> ast.expr:
+    """The expression a text holds. Raises NotACall(syntax)."""
+    if len(text) > MAX_TEXT:
+        raise NotACall("syntax", f"longer than {MAX_TEXT} characters")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotACall("syntax", str(error)[:200]) from None
+
+
+def literal(node: ast.expr, depth: int = 0) -> Json:
+    """The value of a literal node: constants, signed numbers, lists, tuples, dicts. Raises NotACall(not_literal)."""
+    if depth > MAX_DEPTH:
+        raise NotACall("not_literal", "nested too deeply")
+    match node:
+        case ast.Constant(value=str() | int() | float() | None):
+            return node.value
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float() as number)) if (
+            not isinstance(number, bool)
+        ):
+            return -number if isinstance(node.op, ast.USub) else number
+        case ast.List() | ast.Tuple():
+            values = [literal(item, depth + 1) for item in node.elts]
+            return values if isinstance(node, ast.List) else tuple(values)
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            names = [literal(key, depth + 1) for key in keys]
+            if any(isinstance(name, list | dict | tuple) for name in names):
+                raise NotACall("not_literal", "a dictionary key must be a plain value")
+            return dict(zip(names, (literal(value, depth + 1) for value in values), strict=True))
+    raise NotACall("not_literal", f"{type(node).__name__} is no literal")
+
+
+def call_of(node: ast.expr, signature: Signature) -> Call:
+    """A call of a plain name with literal arguments, positionals bound by the signature's order."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise NotACall("syntax", f"{type(node).__name__} is no call of a tool")
+    name, arguments = node.func.id, {}
+    order = list(signature.get(name, ()))
+    if len(node.args) > len(order):
+        raise NotACall("positional", f"{name} takes {len(order)} known positional arguments, got {len(node.args)}")
+    for parameter, value in zip(order, node.args, strict=False):
+        arguments[parameter] = literal(value)
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise NotACall("not_literal", "** is no literal argument")
+        if keyword.arg in arguments:
+            raise NotACall("duplicate_argument", f"{name} got {keyword.arg} twice")
+        arguments[keyword.arg] = literal(keyword.value)
+    return Call(name, arguments)

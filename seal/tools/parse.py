@@ -1,0 +1,190 @@
+"""What a policy wrote -> calls and errors, as data. Never raises on text, never runs anything.
+
+Formats: pythonic (BFCL's prompting format), qwen_xml (JSON in <tool_call> tags: Qwen, Hermes, the paper), llama_json,
+openai (a `tool_calls` list or a message), words (the nano policy's: `name key=value ; name key=value`, or `done`).
+
+Modes: *strict* follows the official end of turn: an output without a readable call hands back to the user. *lenient*
+(an option for training) repairs what is plain, and lets the policy see its syntax error and go on.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from seal.core.errors import ParamError
+from seal.core.types import Call, CallError, Json, Parsed
+from seal.tools.literal import MAX_TEXT, NotACall, call_of, literal, tree_of
+from seal.tools.schema import Signature, coerce, signature_of
+
+Found = tuple[list[Call], list[CallError]]
+END_OF_TURN = "done"  # of the words format
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_TAG = re.compile(r"<tool_call>(.*?)(</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
+
+
+def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "lenient"] = "strict") -> Parsed:
+    """Read one policy output. `schema` (see seal.tools.schema) binds positionals and types bare words.
+
+    Raises ParamError for an unknown format or mode, nothing else.
+    """
+    if format not in READERS:
+        raise ParamError("call format", format, f"known formats: {', '.join(sorted(READERS))}")
+    if mode not in ("strict", "lenient"):
+        raise ParamError("parse mode", mode, "use strict or lenient")
+    if len(text) > MAX_TEXT:
+        return Parsed((), (CallError("syntax", f"longer than {MAX_TEXT} characters"),), mode == "strict")
+    calls, errors = READERS[format](text, signature_of(schema), mode == "lenient")
+    ends = not calls and (not errors or (mode == "strict" and format != "words"))
+    return Parsed(tuple(calls), tuple(errors), ends)
+
+
+def _pythonic(text: str, signature: Signature, lenient: bool) -> Found:
+    body = text.strip()
+    if lenient and (match := re.search(r"\[.*\]", body, re.DOTALL)):
+        body = match[0]
+    if not re.match(r"\[|[A-Za-z_][\w.]*\s*\(", body):
+        return [], []
+    try:
+        tree = tree_of(body)
+    except NotACall as error:
+        return [], [CallError(error.kind, str(error))]
+    return _collect(getattr(tree, "elts", [tree]), lambda node: call_of(node, signature))
+
+
+def _qwen_xml(text: str, signature: Signature, lenient: bool) -> Found:
+    def read(match: re.Match) -> Call:
+        if not match[2] and not lenient:
+            raise NotACall("truncated", "a <tool_call> is never closed")
+        return _call_of_json(_json(match[1], lenient), ("arguments", "parameters"))
+
+    return _collect(_TAG.finditer(text), read)
+
+
+def _llama_json(text: str, signature: Signature, lenient: bool) -> Found:
+    body = text.strip().removeprefix("<|python_tag|>").removesuffix("<|eom_id|>").removesuffix("<|eot_id|>").strip()
+    if not body.startswith(("{", "[")):
+        return [], []
+    decoder, pieces, at = json.JSONDecoder(parse_constant=_no_constant), [], 0
+    try:
+        while at < len(body):
+            value, at = decoder.raw_decode(body, at)
+            pieces += value if isinstance(value, list) else [value]
+            at += len(body[at:]) - len(body[at:].lstrip(" \t\r\n;"))
+    except (ValueError, RecursionError) as error:
+        return [], [CallError("syntax", str(error)[:200])]
+    return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments")))
+
+
+def _openai(text: str, signature: Signature, lenient: bool) -> Found:
+    body = text.strip()
+    if not body.startswith(("{", "[")):
+        return [], []
+    try:
+        value = _json(body, lenient)
+    except NotACall as error:
+        return [], [CallError(error.kind, str(error))]
+    if isinstance(value, dict):
+        value = value.get("tool_calls") or ([value] if "function" in value or "name" in value else [])
+
+    def read(entry: Json) -> Call:
+        function = entry.get("function", entry) if isinstance(entry, dict) else entry
+        if isinstance(function, dict) and isinstance(function.get("arguments"), str):
+            function = function | {"arguments": _json(function["arguments"] or "{}", lenient)}
+        return _call_of_json(function, ("arguments",))
+
+    return _collect(value if isinstance(value, list) else [value], read)
+
+
+def _words(text: str, signature: Signature, lenient: bool) -> Found:
+    if text.strip() == END_OF_TURN:
+        return [], []
+
+    def read(part: str) -> Call:
+        name, *pairs = part.split() or [""]
+        if not _NAME.fullmatch(name):
+            raise NotACall("syntax", f"no tool name in {part.strip()[:60]!r}")
+        types, arguments = signature.get(name, {}), {}
+        for pair in pairs:
+            key, equals, value = pair.partition("=")
+            if not (key and equals and value):
+                raise NotACall("syntax", f"{pair[:40]!r} is not key=value")
+            if key in arguments:
+                raise NotACall("duplicate_argument", f"{name} got {key} twice")
+            arguments[key] = coerce(value, types.get(key, ""))
+        return Call(name, arguments)
+
+    return _collect(text.split(" ; "), read)
+
+
+READERS: dict[str, Callable[[str, Signature, bool], Found]] = {
+    "pythonic": _pythonic,
+    "qwen_xml": _qwen_xml,
+    "llama_json": _llama_json,
+    "openai": _openai,
+    "words": _words,
+}
+
+
+def format_calls(calls: Sequence[Call], format: str) -> str:
+    """The text that `parse` reads back as these calls; none: the format's end of turn."""
+    if format == "pythonic":
+        inner = (f"{c.name}({', '.join(f'{k}={v!r}' for k, v in c.arguments.items())})" for c in calls)
+        return f"[{', '.join(inner)}]"
+    if format == "words":
+        parts = (" ".join([c.name, *(f"{k}={_word(v)}" for k, v in c.arguments.items())]) for c in calls)
+        return " ; ".join(parts) or END_OF_TURN
+    objects = [{"name": c.name, "arguments": dict(c.arguments)} for c in calls]
+    if format == "qwen_xml":
+        return "\n".join(f"<tool_call>\n{json.dumps(o, ensure_ascii=False)}\n</tool_call>" for o in objects)
+    if format == "llama_json":
+        return "; ".join(
+            json.dumps({"name": o["name"], "parameters": o["arguments"]}, ensure_ascii=False) for o in objects
+        )
+    if format == "openai":
+        entries = [
+            {"type": "function", "function": {"name": o["name"], "arguments": json.dumps(o["arguments"])}}
+            for o in objects
+        ]
+        return json.dumps(entries) if entries else ""
+    raise ParamError("call format", format, f"known formats: {', '.join(sorted(READERS))}")
+
+
+def _word(value: Json) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _collect(pieces: Any, read: Callable[[Any], Call]) -> Found:
+    """Every piece on its own: good calls are kept beside the errors of bad ones."""
+    calls, errors = [], []
+    for piece in pieces:
+        try:
+            calls.append(read(piece))
+        except NotACall as error:
+            errors.append(CallError(error.kind, str(error)))
+    return calls, errors
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _json(text: str, lenient: bool) -> Json:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        if lenient:
+            return literal(tree_of(text))
+        raise NotACall("syntax", str(error)[:200]) from None
+
+
+def _call_of_json(value: Json, keys: tuple[str, ...]) -> Call:
+    if not isinstance(value, dict):
+        raise NotACall("not_object", f"a call must be an object, not {type(value).__name__}")
+    name = value.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise NotACall("bad_name", f"{str(name)[:60]!r} is no tool name")
+    arguments = next((value[key] for key in keys if key in value), {})
+    if not isinstance(arguments, dict):
+        raise NotACall("not_object", f"arguments must be an object, not {type(arguments).__name__}")
+    return Call(name, arguments)

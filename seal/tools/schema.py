@@ -1,0 +1,58 @@
+"""The little of a tool schema that reading a call needs: parameter order and types."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seal.core.errors import ParamError
+from seal.core.types import Json, ToolDoc
+
+Signature = dict[str, dict[str, str]]  # tool -> parameter -> JSON-schema type ("" unknown), in positional order
+
+
+def signature_of(schema: Any) -> Signature:
+    """From ToolDocs, `{tool: {parameter: type}}`, `{tool: [parameter, ...]}` or a list of JSON-schema tools.
+
+    Raises ParamError when it is none of them.
+    """
+    if schema is None:
+        return {}
+    if isinstance(schema, Mapping):
+        return {name: _parameters(entry) for name, entry in schema.items()}
+    if isinstance(schema, Sequence) and not isinstance(schema, str):
+        pairs = [_tool(entry) for entry in schema]
+        return dict(pairs)
+    raise ParamError("tool schema", type(schema).__name__, "give a mapping of tools or a list of JSON-schema tools")
+
+
+def _parameters(entry: Any) -> dict[str, str]:
+    if isinstance(entry, Mapping):
+        return {str(name): str(kind) for name, kind in entry.items()}
+    if isinstance(entry, Sequence) and not isinstance(entry, str):
+        return {str(name): "" for name in entry}
+    raise ParamError("tool schema entry", repr(entry)[:80], 'write {"parameter": "type"} or ["parameter", ...]')
+
+
+def _tool(entry: Any) -> tuple[str, dict[str, str]]:
+    if isinstance(entry, ToolDoc):
+        return entry.name, {param.name: param.type for param in entry.params}
+    if isinstance(entry, Mapping):
+        tool = entry.get("function", entry)
+        if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):
+            parameters = tool.get("parameters") or tool.get("inputSchema") or {}
+            properties = parameters.get("properties") or {}
+            return tool["name"], {name: str(spec.get("type", "")) for name, spec in properties.items()}
+    raise ParamError("tool schema entry", repr(entry)[:80], "every tool needs a name and JSON-schema parameters")
+
+
+def coerce(value: str, kind: str) -> Json:
+    """A bare word toward its declared type; left as text where it is not of that type."""
+    if kind == "boolean" and value in ("true", "false"):
+        return value == "true"
+    try:
+        if kind == "integer" and len(value) < 20:
+            return int(value)
+        if kind in ("number", "float"):
+            return float(value)
+    except ValueError:
+        pass
+    return value

@@ -1,0 +1,122 @@
+"""What every stage script has in common: its entry of params.yaml, its paths, a progress bar, errors as exit codes."""
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from seal.store.files import read_json, write_json
+
+from seal.core.errors import ParamError, SealError
+from seal.core.params import load_params
+from seal.env.base import Environment
+from seal.interface.state import InterfaceState, load_interface
+from seal.policy.base import Policy
+from seal.store.lineage import Lineage, find_root, path_of
+from seal.store.repro import write_error
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One run of a stage for one round or start, `id`."""
+
+    root: Path
+    lineage: Lineage
+    id: str
+
+    @cached_property
+    def entry(self) -> Any:
+        """The round's (or the start's) parameters."""
+        return self.lineage.entry(self.id)
+
+    @property
+    def parent(self) -> str:
+        return self.lineage.parent(self.id)
+
+    @property
+    def depth(self) -> int:
+        return self.lineage.depth(self.id)
+
+    @property
+    def seed(self) -> int:
+        return self.lineage.params.run.seed
+
+    @cached_property
+    def env(self) -> Environment:
+        return open_env(self.lineage, self.entry.env)
+
+    def path(self, what: str, round_id: str = "") -> Path:
+        return path_of(self.root, round_id or self.id, what)
+
+    def policy(self, round_id: str) -> Policy:
+        """A round's policy, on as many threads as run.threads says."""
+        from seal.policy import load_policy
+
+        return load_policy(self.path("policy", round_id))
+
+    def interface(self, round_id: str) -> InterfaceState:
+        return load_interface(self.path("interface.json", round_id))
+
+    def resume_dir(self, *inputs: Path) -> Path:
+        """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone."""
+        digest = hashlib.blake2b(repr((self.id, self.seed, self.entry)).encode(), digest_size=8)
+        for path in inputs:
+            for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
+                digest.update(file.read_bytes())
+        return self.root / ".seal" / "resume" / digest.hexdigest()
+
+
+def open_env(lineage: Lineage, name: str) -> Environment:
+    """An environment with its entry of `envs`."""
+    from seal.core.typed import plain
+    from seal.env import load_env
+
+    return load_env(name, **plain(lineage.params.envs[name]))
+
+
+@contextmanager
+def progress(name: str, total: int | None, unit: str = "rollout") -> Iterator[Callable[[int], None]]:
+    """A bar on stderr; the yielded function moves it."""
+    from tqdm import tqdm
+
+    width = 88  # DVC runs stages without a terminal of their own, so the width cannot be asked for
+    with tqdm(total=total, desc=f"{name:<22}", unit=unit, ncols=width, mininterval=0.5, file=sys.stderr) as bar:
+        yield lambda n=1: bar.update(n)
+
+
+def main(work: Callable[[Stage], None]) -> None:
+    """Run `work` for the id on the command line. Ends the process: 0, or the error's exit code."""
+    started, name = time.monotonic(), Path(sys.argv[0]).stem
+    try:
+        if len(sys.argv) != 2:
+            raise ParamError(f"stages/{name}.py", sys.argv[1:], f"name one round: python stages/{name}.py r1")
+        root = find_root()
+        lineage = Lineage(load_params(root / "params.yaml"))
+        os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(lineage.params.run.threads)
+        os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+        stage = Stage(root, lineage, sys.argv[1])
+        work(stage)
+    except SealError as error:
+        if not write_error(error):
+            print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    _clock(stage, name, time.monotonic() - started)
+
+
+def _clock(stage: Stage, name: str, seconds: float) -> None:
+    """Seconds of the last run of each stage: timings.json, which no one tracks."""
+    if stage.id in stage.lineage.params.envs:
+        return
+    path = stage.path("timings.json")
+    known = read_json(path) if path.exists() else {}
+    write_json(path, {**known, name: round(seconds, 1)})
+
+

@@ -1,0 +1,19 @@
+"""prepare@<env>: the task table of an environment, from its seeded generator or its pinned package."""
+
+from _stage import Stage, main, open_env
+from seal.store.tables import rows_of_tasks, write_table
+
+from seal.core.errors import ParamError
+from seal.store.lineage import tasks_path
+
+
+def run(stage: Stage) -> None:
+    envs = stage.lineage.params.envs
+    if stage.id not in envs:
+        raise ParamError("environment", stage.id, f"declared in params.yaml: {', '.join(envs) or 'none'}")
+    tasks = open_env(stage.lineage, stage.id).tasks()
+    write_table(tasks_path(stage.root, stage.id), "tasks", rows_of_tasks(tasks))
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,25 @@
+"""verify@<round>: a verdict for every user turn of the collected rollouts, and each rollout's outcome."""
+
+from _stage import Stage, main
+from seal.store.files import atomic_dir
+from seal.store.tables import rollouts_of, rows_of_outcomes, rows_of_verdicts, write_table
+from seal.verify.outcome import progress, success
+from seal.verify.turns import verify
+
+
+def run(stage: Stage) -> None:
+    tasks = {task.task_id: task for task in stage.env.tasks()}
+    rollouts = rollouts_of(stage.path("collect"))
+    verdicts, outcomes = {}, {}
+    for rollout in rollouts:
+        task = tasks[rollout.task_id]
+        found = verify(stage.env, task, rollout.calls_by_turn(len(task.turns)))
+        verdicts[rollout.rollout_id] = found
+        outcomes[rollout.rollout_id] = success(task, found, rollout), progress(task, found)
+    with atomic_dir(stage.path("verify")) as out:
+        write_table(out / "verdicts.parquet", "verdicts", rows_of_verdicts(verdicts, stage.id, "collect"))
+        write_table(out / "outcomes.parquet", "outcomes", rows_of_outcomes(rollouts, outcomes, stage.id, "collect"))
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,87 @@
+"""`seal round`: a tree in params.yaml from the command line."""
+
+import json
+
+import pytest
+
+from seal.cli import main
+from seal.core.params import load_params
+
+PARAMS = """envs: {shop: {}}
+starts:
+  r0:
+    env: shop
+    recipe: 1
+    policy: {kind: scripted}
+    evaluate: {split: test, tasks: 3, trials: 1, temperature: 0.0, measure_on: true, max_action_tokens: 24, context: 512}
+rounds:
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rounds(workspace) -> dict:
+    return load_params(workspace / "params.yaml").rounds
+
+
+def test_new_goes_on_from_the_last_round(workspace):
+    assert main(["round", "new"]) == 0
+    assert main(["round", "new", "--set", "train.lr=1e-4"]) == 0
+    assert {name: entry.parent for name, entry in rounds(workspace).items()} == {"r1": "r0", "r2": "r1"}
+    assert rounds(workspace)["r2"].train.lr == 1e-4
+
+
+def test_a_branch_differs_from_its_sibling_only_where_said(workspace):
+    main(["round", "new", "r1", "--set", "train.steps=1"])
+    main(["round", "new", "r2", "--set", "train.steps=7"])
+    assert main(["round", "branch", "b2", "--from", "r1", "--set", "train.lr=0.5"]) == 0
+    branch, sibling = rounds(workspace)["b2"], rounds(workspace)["r2"]
+    assert (branch.parent, branch.train.steps, branch.train.lr) == ("r1", 7, 0.5)
+    assert branch.collect == sibling.collect
+
+
+def test_list_shows_the_tree_with_scores(workspace, capsys):
+    main(["round", "new"])
+    folder = workspace / "data" / "rounds" / "r1"
+    folder.mkdir(parents=True)
+    scores = {
+        "strict": {"mean": 0.25, "low": 0.1, "high": 0.4},
+        "gain": {"parent": {"mean": 0.05}},
+        "interface": {"active": 3},
+    }
+    (folder / "metrics.json").write_text(json.dumps(scores))
+    capsys.readouterr()
+    assert main(["round", "list"]) == 0
+    start, first = capsys.readouterr().out.splitlines()
+    assert start.split() == ["r0", "not", "run"]
+    assert first.startswith("  r1")
+    assert "25.0 [10.0, 40.0]" in first
+    assert "gain +5.0" in first
+    assert "cues 3" in first
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["round", "new", "--parent", "r7"], 5),
+        (["round", "branch", "b1", "--from", "r7"], 5),
+        (["round", "new", "r0"], 2),
+        (["round", "new", "X"], 2),
+        (["round", "new", "--set", "train.lr=-1"], 2),
+        (["replay", "r7"], 5),
+        (["replay", "r0"], 5),
+        (["run", "--preset", "none-such"], 2),
+    ],
+)
+def test_mistakes_are_one_message_and_an_exit_code(workspace, capsys, words, code):
+    assert main(words) == code
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("->") == 1
+    assert (workspace / "params.yaml").read_text() == PARAMS

@@ -1,0 +1,117 @@
+"""Experiments: resumable to the byte, keyed by their parameters, summarised with intervals over seeds."""
+
+import pytest
+
+from seal.core.errors import ParamError
+from seal.core.params import EvaluateParams, Round, parse_params
+from seal.core.typed import plain, read
+from seal.evaluate import rounds
+from seal.evaluate.arms import ARMS, EXPERIMENTS
+from seal.evaluate.experiment import plan, records, run_job, run_jobs
+from seal.evaluate.summary import summarise
+
+SMALL = {"collect": {"tasks": 3, "group_size": 4, "evolved": 2}, "train": {"algorithm": "none"}}
+CHEAP = {"evaluate": {"tasks": 6}}
+
+
+def _params(kind="scripted", **policy):
+    start = {"env": "shop", "recipe": 1, "policy": {"kind": kind, **policy}, "evaluate": plain(EvaluateParams())}
+    return parse_params(
+        {
+            "run": {"seed": 3, "threads": 1},
+            "envs": {"shop": {"seed": 0, "train": 3, "dev": 2, "test": 3}},
+            "starts": {"r0": start},
+            "defaults": {"collect": SMALL["collect"], "train": SMALL["train"], **CHEAP},
+        }
+    )
+
+
+FAULTY = _params(variant="faulty", rate=0.5)
+
+
+def _files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was_and_ends_the_same(tmp_path, monkeypatch):
+    jobs = plan(FAULTY, "rises", seeds=1, rounds=3)
+    run_job(jobs[0], tmp_path / "whole")
+    real, played = rounds.run_round, []
+
+    def dies_in_r3(env, line, params, round_id, run_seed, on_progress=None):
+        played.append(round_id)
+        if played.count("r3") == 1 and round_id == "r3":
+            raise KeyboardInterrupt
+        return real(env, line, params, round_id, run_seed, on_progress)
+
+    monkeypatch.setattr(rounds, "run_round", dies_in_r3)
+    with pytest.raises(KeyboardInterrupt):
+        run_job(jobs[0], tmp_path / "killed")
+    run_job(jobs[0], tmp_path / "killed")
+    assert played == ["r1", "r2", "r3", "r3"]
+    run_job(jobs[0], tmp_path / "killed")
+    assert played == ["r1", "r2", "r3", "r3"]
+    assert _files(tmp_path / "whole") == _files(tmp_path / "killed")
+    assert {str(path.name) for path in _files(tmp_path / "whole")} == {"r0.json", "r1.json", "r2.json", "r3.json"}
+
+
+def test_other_parameters_are_another_run_and_more_rounds_are_not(tmp_path):
+    short, long = (plan(FAULTY, "rises", 1, n)[0] for n in (1, 2))
+    assert short.digest(1) == long.digest(1)
+    changed = plan(FAULTY, "rises", 1, 1, change={"collect": {"tasks": 2}})[0]
+    assert changed.digest(0) == short.digest(0) and changed.digest(1) != short.digest(1)
+    run_job(short, tmp_path)
+    assert [record["depth"] for record in records([long], tmp_path)] == [0, 1]
+    assert [record["depth"] for record in records([changed], tmp_path)] == [0]
+
+
+def test_arms_are_complete_round_entries_that_differ_where_they_say():
+    params = _params()
+    jobs = {job.arm: job for job in plan(params, "arms", 1, 1)}
+    assert tuple(jobs) == tuple(ARMS)
+    for job in jobs.values():
+        assert read(Round, job.rounds[0], "round", complete=True).collect.group_size == 4
+    assert jobs["vanilla"].rounds[0]["collect"]["evolved"] == 0
+    assert jobs["paper"].rounds[0]["evolve"]["interface"] == "published"
+    assert jobs["stripped"].rounds[0]["collect"]["evolved"] == 4
+    assert all(len(set(arms)) == len(arms) and set(arms) <= ARMS.keys() for arms in EXPERIMENTS.values())
+
+
+@pytest.mark.parametrize("wrong", [{"name": "nope"}, {"arms": ["nope"]}, {"start": "nope"}])
+def test_unknown_names_are_parameter_errors(wrong):
+    with pytest.raises(ParamError, match="nope"):
+        plan(**{"params": FAULTY, "name": "rises", "seeds": 1, "rounds": 1, **wrong})
+
+
+def test_seeds_differ_and_everything_is_counted(tmp_path):
+    jobs = plan(FAULTY, "margin", seeds=2, rounds=1)
+    found = run_jobs(jobs, tmp_path)
+    assert [(r["arm"], r["seed"], r["depth"]) for r in found] == [
+        (arm, seed, depth) for seed in (3, 4) for arm in ("vanilla", "seal") for depth in (0, 1)
+    ]
+    assert all(r["metrics"]["total"]["rollouts"] == 12 * r["depth"] for r in found)
+    assert found[0]["outcomes"] != found[4]["outcomes"]
+    scenarios = {row[2]: row[2].rsplit("-", 1)[0] for r in found for row in r["outcomes"]}
+    rows = summarise(found, scenarios)
+    assert [(row["arm"], row["depth"], row["seeds"]) for row in rows] == [
+        (arm, depth, 2) for arm in ("vanilla", "seal") for depth in (0, 1)
+    ]
+    assert rows[0]["gain"] == rows[0]["margin"] == 0.0
+    assert rows[2]["strict"] == rows[0]["strict"]  # arms share the start
+
+
+def _record(arm, seed, depth, solved):
+    outcomes = [["test", "off", f"t{i}", 0, i < solved, float(i < solved)] for i in range(20)]
+    total = {"rollouts": 100 * depth, "tokens": 1000 * depth, "updates": depth}
+    return {"arm": arm, "seed": seed, "depth": depth, "metrics": {"total": total}, "outcomes": outcomes}
+
+
+def test_a_gain_in_every_seed_is_a_gain_and_a_gain_in_one_is_not():
+    scenarios = {f"t{i}": f"s{i}" for i in range(20)}
+    steady = [_record("a", s, d, 6 + 8 * d) for s in range(7) for d in (0, 1)]
+    lucky = [_record("b", s, d, 6 + 8 * d * (s == 0)) for s in range(7) for d in (0, 1)]
+    rows = {(row["arm"], row["depth"]): row for row in summarise(steady + lucky, scenarios)}
+    assert rows["a", 1]["gain"] == pytest.approx(0.4) and rows["a", 1]["gain_low"] > 0.1
+    assert rows["b", 1]["gain"] == pytest.approx(0.4 / 7, abs=1e-5) and rows["b", 1]["gain_low"] <= 0
+    assert rows["b", 1]["margin"] < 0 and rows["b", 1]["margin_high"] < 0
+    assert rows["a", 1]["on"] is None and rows["a", 1]["rollouts"] == 100

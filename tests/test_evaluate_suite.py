@@ -1,0 +1,83 @@
+"""Held-out play: what is played, that rounds and modes are paired, and what the metrics say."""
+
+import json
+
+import pytest
+
+from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.params import EvaluateParams
+from seal.env.shop import ShopEnv
+from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
+from seal.evaluate.suite import evaluate_policy, plan_evaluation
+from seal.interface.baselines import static
+from seal.interface.state import InterfaceState
+from seal.policy.scripted import FaultyPolicy, GoldPolicy
+
+ENV = ShopEnv(train=2, dev=2, test=4)
+TOOLS = sorted({tool for task in ENV.tasks() for tool in task.toolset})
+CUES = static(ENV.facts(TOOLS))
+
+
+def _evaluate(policy, interface=InterfaceState(), round_id="r1", **params):
+    return evaluate_policy(ENV, policy, interface, EvaluateParams(**params), DEFAULT_PRIORITY, round_id, run_seed=0)
+
+
+def test_gold_solves_all_and_faults_cost():
+    gold = metrics(_evaluate(GoldPolicy()), ENV.tasks())
+    assert [gold[name]["mean"] for name in ("strict", "progress", "dev")] == [1.0, 1.0, 1.0] and gold["labels"] == {}
+    faulty = metrics(_evaluate(FaultyPolicy(0.5)), ENV.tasks())
+    assert faulty["strict"]["mean"] < 0.6 and sum(faulty["labels"].values()) > 0.2
+    assert faulty["strict"]["low"] < faulty["strict"]["mean"] < faulty["strict"]["high"]
+    mean = sum(e["mean"] * e["n"] for e in faulty["by_category"].values()) / faulty["strict"]["n"]
+    assert mean == pytest.approx(faulty["strict"]["mean"], abs=1e-5)
+
+
+def test_every_mode_and_round_plays_the_same_tasks_with_the_same_seeds():
+    plans = [
+        plan_evaluation(ENV.tasks(), EvaluateParams(tasks=5, trials=2), round_id, 0, has_items=True)
+        for round_id in ("r1", "r2")
+    ]
+    keys = [[(split, mode, r.task.task_id, r.sample, r.seed) for split, mode, _, r in plan] for plan in plans]
+    assert keys[0] == keys[1]
+    off, on = ([key[2:] for key in keys[0] if key[:2] == ("test", mode)] for mode in ("off", "full"))
+    assert off == on and len(off) == 10
+    assert {split for split, *_ in keys[0]} == {"test", "dev"}
+    ids = [r.rollout_id for plan in plans for *_, r in plan]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_interface_is_on_only_where_it_is_measured():
+    bare = _evaluate(GoldPolicy(), CUES, measure_on=False)
+    assert {h.mode for h in bare.held} == {"off"}
+    assert {h.judged.rollout.interface_hash for h in bare.held} == {"bare"}
+    both = _evaluate(GoldPolicy(), CUES)
+    assert {h.judged.rollout.interface_hash for h in both.held if h.mode == "full"} == {CUES.hash}
+    found = metrics(both, ENV.tasks())
+    assert found["mismatch"]["mean"] == 0.0 and found["on"]["mean"] == 1.0
+    assert "on" not in metrics(_evaluate(GoldPolicy()), ENV.tasks())  # nothing to show
+
+
+def test_metrics_of_a_round_compare_and_count():
+    before, after = _evaluate(FaultyPolicy(0.5), round_id="r0"), _evaluate(GoldPolicy(), CUES)
+    rows = before.rows("r0")
+    found = metrics(after, ENV.tasks(), parent=rows, start=rows)
+    earlier = metrics(before, ENV.tasks())["strict"]["mean"]
+    assert found["gain"]["parent"]["mean"] == pytest.approx(1 - earlier, abs=1e-5)
+    assert found["gain"]["parent"]["low"] > 0
+    spent = {"collect": {"rollouts": 8, "tokens": 80}, "train": {"rollouts": 16, "tokens": 160, "updates": 6}}
+    total = {"rollouts": 1, "tokens": 2, "updates": 3}
+    whole = round_metrics(found, "r1", "r0", 1, InterfaceState(), CUES, spent, total, env="shop")
+    assert whole["total"] == {"rollouts": 25, "tokens": 242, "updates": 9}
+    assert whole["interface"]["added"] == len(CUES.items) and whole["interface"]["retired"] == 0
+    row = curve_row(whole)
+    assert tuple(row) == CURVE_COLUMNS
+    assert (row["strict"], row["rollouts"], row["on_high"]) == (1.0, 25, found["on"]["high"])
+    assert json.loads(json.dumps(whole)) == whole
+
+
+def test_evaluation_rows_are_sorted_and_complete():
+    rows = _evaluate(FaultyPolicy(0.3), trials=2).rows("r3")
+    assert len(rows) == 2 * len([task for task in ENV.tasks() if task.split != "train"])
+    assert {row["round"] for row in rows} == {"r3"} and all(0 <= row["progress"] <= 1 for row in rows)
+    assert rows == sorted(rows, key=lambda row: (row["split"], row["mode"], row["task_id"], row["trial"]))
+    assert rows == _evaluate(FaultyPolicy(0.3), trials=2).rows("r3")

@@ -1,0 +1,103 @@
+"""Adding rounds to params.yaml leaves the rest of the file as it is."""
+
+from pathlib import Path
+
+import pytest
+
+from seal.core.errors import ParamError, RoundError
+from seal.core.params import load_params, load_yaml
+from seal.core.typed import plain
+from seal.store.params_file import add_preset, add_round, next_id, parse_settings, resolve
+
+TEXT = """# before
+run: {seed: 3}   # a seed
+envs:
+  shop: {}
+starts:
+  r0:  # the start
+    env: shop
+    recipe: 1
+    policy: {kind: scripted}
+    evaluate: {split: test, tasks: 3, trials: 1, temperature: 0.0, measure_on: true, max_action_tokens: 24, context: 512}
+defaults:
+  train: {lr: 0.001}
+rounds:
+"""
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    (tmp_path / "params.yaml").write_text(TEXT)
+    return tmp_path / "params.yaml"
+
+
+def add(path: Path, name: str, parent: str, *settings: str) -> None:
+    add_round(path, name, resolve(load_params(path), parent, parse_settings(settings), name=name))
+
+
+def test_a_new_round_is_resolved_and_comments_stay(path):
+    add(path, "r1", "r0", "train.steps=2", "evolve.interface=none")
+    assert path.read_text().startswith(TEXT)
+    found = load_params(path).rounds["r1"]
+    assert (found.train.lr, found.train.steps, found.evolve.interface) == (0.001, 2, "none")
+
+
+def test_later_defaults_do_not_change_a_round(path):
+    add(path, "r1", "r0")
+    before = load_params(path).rounds["r1"]
+    path.write_text(path.read_text().replace("lr: 0.001}", "lr: 0.5}", 1))
+    assert load_params(path).defaults.train.lr == 0.5
+    assert load_params(path).rounds["r1"] == before
+
+
+def test_a_round_is_never_overwritten(path):
+    add(path, "r1", "r0")
+    with pytest.raises(RoundError, match="never changed"):
+        add(path, "r1", "r0")
+
+
+@pytest.mark.parametrize("setting", ["train.lrr=1", "train.lr=x", "train.lr", "nothing=1", "train=1"])
+def test_a_wrong_setting_writes_nothing(path, setting):
+    with pytest.raises(ParamError):
+        add(path, "r1", "r0", setting)
+    assert path.read_text() == TEXT
+
+
+def test_names_follow_the_parent(path):
+    assert next_id(load_params(path), "r0") == "r1"
+    add(path, "r1", "r0")
+    assert next_id(load_params(path), "r1") == "r2"
+    assert next_id(load_params(path), "r0") == "r2"
+
+
+def test_a_preset_is_added_once_and_with_its_own_defaults(path):
+    preset = {
+        "starts": {"p0": {"env": "shop", "policy": {"kind": "scripted"}}},
+        "defaults": {"collect": {"tasks": 2}},
+        "rounds": {"p1": {"parent": "p0", "train": {"algorithm": "none"}}, "p2": {"parent": "p1"}},
+    }
+    assert add_preset(path, preset) == ["p1", "p2"]
+    text = path.read_text()
+    assert add_preset(path, preset) == ["p1", "p2"]
+    assert path.read_text() == text
+    found = load_params(path)
+    assert found.rounds["p1"].collect.tasks == found.rounds["p2"].collect.tasks == 2
+    assert found.rounds["p1"].train.lr == 0.001
+    assert (found.rounds["p1"].train.algorithm, found.rounds["p2"].train.algorithm) == ("none", "grpo")
+    assert found.defaults.collect.tasks == 16
+
+
+def test_what_is_written_is_what_is_read(path):
+    entry = resolve(load_params(path), "r0", {})
+    add_round(path, "r1", entry)
+    assert plain(load_params(path).rounds["r1"]) == entry
+
+
+@pytest.mark.parametrize("preset", sorted((Path(__file__).parents[1] / "presets").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_preset_fits_into_the_shipped_params(preset, tmp_path):
+    shipped = Path(__file__).parents[1] / "params.yaml"
+    (tmp_path / "params.yaml").write_text(shipped.read_text())
+    names = add_preset(tmp_path / "params.yaml", load_yaml(preset))
+    found = load_params(tmp_path / "params.yaml")
+    assert names
+    assert set(names) <= set(found.rounds)

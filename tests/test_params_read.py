@@ -1,0 +1,121 @@
+"""Reading params.yaml: what is wrong is named with its dotted key, its value and a remedy."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seal.core.errors import ParamError
+from seal.core.params import CollectParams, Defaults, EvaluateParams, EvolveParams, TrainParams, load_params, parse_params
+from seal.core.typed import plain, read
+
+def start(env: str = "shop", **policy) -> dict:
+    return {"r0": {"env": env, "recipe": 1, "policy": policy, "evaluate": plain(EvaluateParams())}}
+
+
+
+def entry(parent: str = "r0", **change) -> dict:
+    return {"parent": parent, "env": "shop", "recipe": 1, **plain(Defaults())} | change
+
+
+def params(**change) -> dict:
+    return {"envs": {"shop": {}}, "starts": start(kind="scripted"), "rounds": {}} | change
+
+
+def test_a_resolved_round_reads_back_as_it_was_written():
+    found = parse_params(params(rounds={"r1": entry(), "b-2": entry("r1")}))
+    assert found.rounds["b-2"].parent == "r1"
+    assert plain(found.rounds["r1"]) == entry()
+    assert found.rounds["r1"].train == TrainParams()
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "remedy"),
+    [
+        ({"rnu": {}}, "rnu", "did you mean run"),
+        (params(run={"sede": 1}), "run.sede", "did you mean seed"),
+        (params(run={"seed": "one"}), "run.seed", "type int"),
+        (params(run={"seed": True}), "run.seed", "type int"),
+        (params(run={"threads": 0}), "run.threads", "from 1 to 256"),
+        (params(envs={"shopp": {}}), "envs.shopp", "did you mean shop"),
+        (params(envs={"shop": {"train": -1}}), "envs.shop.train", "out of range"),
+        (params(starts={"r0": {"env": "shop"}}), "starts.r0.policy", "add"),
+        (params(starts=start(kind="nono")), "starts.r0.policy.kind", "nano"),
+        (
+            params(starts=start(kind="nano", x=1)),
+            "starts.r0.policy.x",
+            "unknown key",
+        ),
+        (params(starts=start("bfcl", kind="nano")), "starts.r0.env", "declare it under envs"),
+        (params(defaults={"train": {"lr": "1e-4"}}), "defaults.train.lr", "type float"),
+        (params(defaults={"train": {"algorithm": "ppo"}}), "defaults.train.algorithm", "grpo"),
+        (params(defaults={"train": {"clip": [1.0]}}), "defaults.train.clip", "list of 2"),
+        (params(defaults={"train": {"clip": [1.0, "a"]}}), "defaults.train.clip[1]", "float"),
+        (params(defaults={"evolve": {"gate": 3}}), "defaults.evolve.gate", "mapping"),
+        (params(rounds={"r1": entry("r9")}), "rounds.r1.parent", "known: r0"),
+        (params(rounds={"R1": entry()}), "rounds.R1", "small"),
+        (params(rounds={3: entry()}), "rounds.3", "letter"),
+        (params(rounds={"r0": entry()}), "rounds.r0", "take another"),
+        (params(rounds={"r1": entry("r2"), "r2": entry("r1")}), "rounds.r1.parent", "cycle"),
+        (params(rounds={"r1": entry("r1")}), "rounds.r1.parent", "cycle"),
+        (params(rounds={"r1": entry(recipe=99)}), "rounds.r1.recipe", "update"),
+        (params(rounds={"r1": {k: v for k, v in entry().items() if k != "parent"}}), "rounds.r1.parent", "add"),
+        (
+            params(rounds={"r1": entry(collect=plain(CollectParams(evolved=9)))}),
+            "rounds.r1.collect.evolved",
+            "group_size",
+        ),
+        (params(rounds={"r1": entry(diagnose={"priority": ["pass"]})}), "rounds.r1.diagnose.priority", "an order of"),
+        (
+            params(rounds={"r1": entry(train=plain(TrainParams()) | {"utility": {"bad": 1}})}),
+            "rounds.r1.train.utility.bad",
+            "label",
+        ),
+        (
+            params(rounds={"r1": entry(train=plain(TrainParams(clip=(2.0, 1.0))))}),
+            "rounds.r1.train.clip",
+            "low <= high",
+        ),
+        (
+            params(rounds={"r1": entry(evolve={"interface": "evolved"})}),
+            "rounds.r1.evolve.token_budget",
+            "add `token_budget: 400`",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(data, key, remedy):
+    with pytest.raises(ParamError) as error:
+        parse_params(data)
+    assert error.value.thing == key
+    assert remedy in error.value.remedy
+
+
+def test_yaml_numbers_in_exponent_form_are_numbers(tmp_path):
+    (tmp_path / "params.yaml").write_text("defaults: {train: {lr: 1e-4}}\n")
+    assert load_params(tmp_path / "params.yaml").defaults.train.lr == 1e-4
+
+
+@pytest.mark.parametrize("text", ["run: [", "3", "- a"])
+def test_a_file_that_is_no_parameters_is_one_error(tmp_path, text):
+    (tmp_path / "params.yaml").write_text(text)
+    with pytest.raises(ParamError):
+        load_params(tmp_path / "params.yaml")
+
+
+def test_no_file_is_one_error(tmp_path):
+    with pytest.raises(ParamError, match="inside a SEAL workspace"):
+        load_params(tmp_path / "params.yaml")
+
+
+KEYS = st.sampled_from(["lr", "steps", "clip", "utility", "gate", "tasks"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+
+
+@given(st.recursive(LEAVES, lambda v: st.lists(v, max_size=3) | st.dictionaries(KEYS, v, max_size=3), max_leaves=8))
+def test_anything_at_all_reads_or_is_a_param_error(value):
+    for kind in (TrainParams, EvolveParams):
+        try:
+            found = read(kind, value, "x")
+        except ParamError as error:
+            assert error.thing.startswith("x")
+        else:
+            assert read(kind, plain(found), "x", complete=True) == found

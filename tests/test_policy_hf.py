@@ -1,0 +1,181 @@
+"""hf policies on a random Llama: acting, saving, loading, and the warm start."""
+
+import json
+
+import pytest
+import torch
+from test_policy_chat import CHATML, byte_tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from seal.core.errors import ArtifactError, DependencyError, ParamError
+from seal.core.types import Task, UserTurn
+from seal.policy import load_policy
+from seal.policy.base import Limits, Observation
+from seal.policy.hf import HFSpec, new_hf
+from seal.policy.warmstart import STATE, sft
+
+TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
+LIMITS = Limits(max_action_tokens=6, context=120)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A local transformers folder: a random Llama of two layers over bytes."""
+    folder = tmp_path_factory.mktemp("base")
+    tokenizer = byte_tokenizer(CHATML, "<|im_end|>")
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=256, **shape))
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+def make(base, **options):
+    return new_hf(HFSpec(base=base, **options), device="cpu", batch=3)
+
+
+def observations(policy, n=7):
+    prompt = policy.codec.encode("system")
+    made = []
+    for i in range(n):
+        ids = prompt + policy.codec.user("x" * (5 * (i % 4)), ())
+        made.append(Observation(TASK, i, seed=100 + i, turn=0, step=i % 2, ids=ids))
+    return made
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_an_output_depends_on_its_own_seed_alone(base):
+    policy = make(base)
+    seen = observations(policy)
+    actions = policy.act(seen, 1.0, LIMITS)
+    assert actions == policy.act(seen, 1.0, LIMITS)
+    backwards = policy.act(seen[::-1], 1.0, LIMITS)[::-1]
+    assert [a.ids for a in backwards] == [a.ids for a in actions]
+    assert len({a.ids for a in actions}) > 1
+    for action in actions:
+        ended = action.ids[-1] in policy.codec.end_ids
+        assert action.finish == ("stop" if ended else "length")
+        assert ended or len(action.ids) == LIMITS.max_action_tokens
+        assert len(action.logprobs) == len(action.ids) and max(action.logprobs) <= 0
+        assert action.text == policy.codec.decode(action.ids)
+
+
+def test_no_room_is_an_overflow(base):
+    policy = make(base)
+    short, long = observations(policy, 4)[0], observations(policy, 4)[3]
+    limits = Limits(max_action_tokens=6, context=len(short.ids) + 6)
+    assert [a.finish == "overflow" for a in policy.act([long, short, long], 0.0, limits)] == [True, False, True]
+    beyond = Limits(max_action_tokens=300, context=10_000)  # the model itself has 256 positions
+    assert policy.act([short], 0.0, beyond)[0].finish == "overflow"
+    assert policy.act([], 0.0, limits) == []
+
+
+@pytest.mark.parametrize("train", ["lora", "full", "none"])
+def test_a_saved_policy_comes_back_to_the_byte(base, tmp_path, train):
+    policy = make(base, train=train, lora_rank=4)
+    before = policy.hash
+    if train != "none":
+        sft(policy.model, [(list(range(10, 30)), [0] * 10 + [1] * 10)], steps=2, lr=1e-2)
+        assert policy.hash != before
+    policy.save(tmp_path / "a")
+    again = load_policy(tmp_path / "a")
+    assert again.hash == policy.hash
+    assert again.act(observations(policy), 1.0, LIMITS) == make_like(policy, again)
+    again.save(tmp_path / "b")
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert json.loads((tmp_path / "a" / "policy.json").read_text())["kind"] == "hf"
+
+
+def make_like(policy, again):
+    policy.batch = again.batch
+    return policy.act(observations(policy), 1.0, LIMITS)
+
+
+def test_a_new_adapter_changes_nothing_yet(base):
+    bare, adapted = make(base, train="none"), make(base, lora_rank=4)
+    assert [a.ids for a in bare.act(observations(bare), 0.0, LIMITS)] == [
+        a.ids for a in adapted.act(observations(adapted), 0.0, LIMITS)
+    ]
+    assert bare.hash != adapted.hash
+    assert make(base, lora_rank=4).hash == adapted.hash
+
+
+def test_broken_policies_are_named(base, tmp_path):
+    policy = make(base, lora_rank=4)
+    policy.save(tmp_path / "p")
+    weights = tmp_path / "p" / "adapter_model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:100])
+    with pytest.raises(ArtifactError, match="adapter_model"):
+        load_policy(tmp_path / "p")
+    weights.write_bytes(whole[:-4] + b"\0\0\1\0")
+    with pytest.raises(ArtifactError, match="hash"):
+        load_policy(tmp_path / "p")
+    about = json.loads((tmp_path / "p" / "policy.json").read_text())
+    (tmp_path / "p" / "policy.json").write_text(json.dumps({**about, "base_digest": "other"}))
+    with pytest.raises(ArtifactError, match="base"):
+        load_policy(tmp_path / "p")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DependencyError, match="empty"):
+        new_hf(HFSpec(base=str(tmp_path / "empty")), device="cpu")
+    with pytest.raises(ParamError):
+        HFSpec(dtype="int4")
+
+
+def demos(n=6):
+    """Sequences in which the second half repeats the first."""
+    made = []
+    for i in range(n):
+        half = [30 + (7 * i + 3 * j) % 60 for j in range(4 + i)]
+        made.append((half + half, [0] * len(half) + [1] * len(half)))
+    return made
+
+
+def test_warm_start_learns_and_resumes_to_the_byte(base, tmp_path):
+    whole = make(base, train="full")
+    losses = sft(whole.model, demos(), steps=30, lr=2e-2, batch_tokens=60, micro_tokens=30, seed=4)
+    assert losses[-1] < 0.5 * losses[0]
+
+    class Killed(Exception):
+        pass
+
+    def kill(progress):
+        if progress["step"] == 17:
+            raise Killed
+
+    options = {"steps": 30, "lr": 2e-2, "batch_tokens": 60, "micro_tokens": 30, "seed": 4}
+    options |= {"checkpoint_dir": tmp_path / "state", "checkpoint_every": 5}
+    with pytest.raises(Killed):
+        sft(make(base, train="full").model, demos(), on_progress=kill, **options)
+    assert (tmp_path / "state" / STATE).exists()
+    resumed = make(base, train="full")
+    seen = []
+    assert sft(resumed.model, demos(), on_progress=seen.append, **options) == losses
+    assert seen[0]["step"] == 15
+    assert resumed.hash == whole.hash
+    assert not (tmp_path / "state" / STATE).exists()
+
+
+def test_warm_start_trains_what_is_masked_in_and_only_the_adapter(base):
+    policy = make(base, lora_rank=4)
+    frozen = {name: p.detach().clone() for name, p in policy.model.named_parameters() if not p.requires_grad}
+    loss = sft(policy.model, demos(2), steps=1, lr=1e-3, batch_tokens=1000)[0]
+    ids, mask = demos(2)[0]
+    others, other_mask = demos(2)[1]
+    expected = 0.0
+    reference = make(base, train="none").model
+    for row, trained in ((ids, mask), (others, other_mask)):
+        logprobs = reference(input_ids=torch.tensor([row])).logits[0].log_softmax(-1)
+        expected -= sum(float(logprobs[i - 1, row[i]]) for i in range(1, len(row)) if trained[i])
+    assert loss == pytest.approx(expected / (sum(mask) + sum(other_mask)), rel=1e-5)
+    for name, p in policy.model.named_parameters():
+        if name in frozen:
+            assert torch.equal(p, frozen[name])
+    with pytest.raises(ParamError, match="nothing to train"):
+        sft(make(base, train="none").model, demos(), steps=1, lr=1e-3)
+    with pytest.raises(ParamError, match="demonstrations"):
+        sft(policy.model, [], steps=1, lr=1e-3)

@@ -1,0 +1,68 @@
+"""The nano policy's words and demonstrations: nothing a built-in domain says is unknown, and demonstrations are right."""
+
+import random
+
+from seal.core.types import Note, ToolDoc
+from seal.env.lexicon import CODES
+from seal.env.procedural import random_domain
+from seal.env.shop import SHOP, ShopEnv
+from seal.policy.pretrain import examples, stack
+from seal.policy.reader import demonstration, noted_docs, rules_of
+from seal.policy.words import END, UNK, WordCodec, build_vocabulary
+
+CODEC = WordCodec(build_vocabulary())
+
+
+def test_every_word_of_the_shop_is_known():
+    env = ShopEnv()
+    for task in env.tasks():
+        docs = noted_docs(SHOP, task.toolset, set(rules_of(SHOP)))
+        ids = CODEC.prompt(docs, ()) + [i for turn in task.turns for i in CODEC.user(turn.message, ())]
+        session = env.open(task)
+        for call in (call for turn in task.turns for call in turn.gold):
+            text = " ".join([call.name, *(f"{k}={v}" for k, v in call.arguments.items())])
+            ids += CODEC.encode_action(text) + CODEC.results([session.call(call).raw])
+            assert CODEC.decode(CODEC.encode_action(text)) == text
+        assert UNK not in ids
+
+
+def test_notes_stand_behind_their_parameter():
+    doc = ToolDoc("issue_refund", "refund", (), (Note("", "after verify_buyer"),))
+    assert CODEC.prompt([doc], ()) == CODEC.encode("<tool> refund issue_refund after verify_buyer")
+
+
+def test_demonstrations_end_every_turn_know_every_word_and_train_no_wrong_code():
+    rng = random.Random(1)
+    for _ in range(300):
+        ids, mask = demonstration(rng, CODEC, 3, 4)
+        assert len(ids) == len(mask) <= 400
+        assert UNK not in ids
+        assert (ids[-1], mask[-1]) == (END, 1)
+
+
+def test_an_untrained_action_is_always_followed_by_an_error():
+    rng, result, codes = random.Random(2), CODEC.encode("<res> error")[1], {CODEC.encode(code)[0] for code in CODES}
+    for _ in range(200):
+        ids, mask = demonstration(rng, CODEC, 2, 4)
+        for i, token in enumerate(ids[:-2]):
+            if token == END and not mask[i]:
+                assert ids[i + 2] == result
+                assert codes & set(ids[max(0, i - 12) : i])
+
+
+def test_random_domains_share_no_fact_with_the_shop_beyond_chance():
+    shop = {(word, code) for tool in SHOP.tools for slot in tool.slots for word, code in slot.choices.items()}
+    rng, same, seen = random.Random(3), 0, 0
+    for _ in range(400):
+        for tool in random_domain(rng).tools:
+            for slot in tool.slots:
+                for word, code in slot.choices.items():
+                    if word in {w for w, _ in shop}:
+                        seen, same = seen + 1, same + ((word, code) in shop)
+    assert 0.5 / len(CODES) < same / seen < 2 / len(CODES)
+
+
+def test_batches_are_a_function_of_their_step():
+    assert examples(700, CODEC) == examples(700, CODEC)
+    ids, mask = stack(examples(3, CODEC))
+    assert ids.shape == mask.shape

@@ -1,0 +1,95 @@
+"""The results table: one line a round, lines of descent together, differences in points."""
+
+import json
+
+import pytest
+
+from seal.core.errors import ArtifactError
+from seal.interface.state import InterfaceState, Item
+from seal.report.data import diff, lineages, load_rounds
+from seal.report.experiments import experiment_table
+from seal.report.tables import compact, label_movers, results_table, text_table
+
+
+def estimate(mean, half=0.1, n=50):
+    return {"mean": mean, "low": mean - half, "high": mean + half, "n": n, "clusters": n}
+
+
+def write_round(root, id_, parent="", depth=0, strict=0.2, labels=None, items=(), **more):
+    """A round of a workspace as far as the table reads it."""
+    folder = root / "data" / "rounds" / id_
+    folder.mkdir(parents=True)
+    (folder / "interface.json").write_text(InterfaceState(tuple(items)).to_json())
+    found = {
+        "round": id_,
+        "parent": parent,
+        "depth": depth,
+        "env": "shop",
+        "strict": estimate(strict),
+        "dev": estimate(strict + 0.01),
+        "labels": labels or {},
+        "interface": {"active": len(items), "added": len(items), "retired": 0, "rolled_back": 0},
+        "total": {"rollouts": 1408 * depth, "tokens": 123456 * depth, "updates": 20 * depth},
+        **more,
+    }
+    (folder / "metrics.json").write_text(json.dumps(found))
+
+
+@pytest.fixture
+def tree(tmp_path):
+    item = Item("enum", "refund.reason", "docs", "late K7", "argument_mismatch", "r1", support=5)
+    write_round(tmp_path, "r0", labels={"argument_mismatch": 0.4, "state_mismatch": 0.1})
+    gain = {"gain": {"parent": estimate(0.15, 0.05)}, "on": estimate(0.6), "mismatch": estimate(0.25)}
+    labels = {"argument_mismatch": 0.25, "state_mismatch": 0.102, "recovery_failure": 0.02}
+    write_round(tmp_path, "r1", "r0", 1, 0.35, labels, [item], **gain)
+    write_round(tmp_path, "r2", "r1", 2, 0.5, {}, [item], gain={"parent": estimate(0.15)})
+    write_round(tmp_path, "b2", "r1", 2, 0.4, {}, [], gain={"parent": estimate(0.05)})
+    return tmp_path
+
+
+def test_the_table_says_what_happened(tree):
+    lines = results_table(tree).splitlines()
+    assert lines[0].split()[:5] == ["round", "parent", "strict", "95%", "gain"]
+    assert [line.split()[0] for line in lines[2:6]] == ["r0", "r1", "b2", "r2"]
+    start, first = lines[2], lines[3]
+    assert "20.0" in start and "[10.0, 30.0]" in start and "start" in start
+    for part in ("35.0", "+15.0", "[+10.0, +20.0]", "36.0", "60.0", "+25.0", "1 (+1 -0)", "1,408", "123.5k"):
+        assert part in first, part
+    assert "argument_mismatch -15.0, recovery_failure +2.0" in first and "state_mismatch" not in first
+
+
+def test_rounds_come_parents_first_and_lines_of_descent_are_found(tree):
+    rounds = load_rounds(tree)
+    assert [r.id for r in rounds] == ["r0", "r1", "b2", "r2"]
+    assert [[r.id for r in line] for line in lineages(rounds)] == [["r0", "r1", "b2"], ["r0", "r1", "r2"]]
+    added, removed, kept = diff(rounds[0].interface, rounds[1].interface)
+    assert ([i.target for i in added], removed, kept) == (["refund.reason"], [], 0)
+
+
+def test_nothing_there_and_broken_metrics_say_what_to_do(tmp_path):
+    with pytest.raises(ArtifactError, match="seal run"):
+        load_rounds(tmp_path)
+    write_round(tmp_path, "r0")
+    (tmp_path / "data/rounds/r0/metrics.json").write_text('{"round": "r0"}')
+    with pytest.raises(ArtifactError, match="metrics"):
+        load_rounds(tmp_path)
+
+
+def test_small_things():
+    assert [compact(n) for n in (0, 999, 1500, 2_340_000)] == ["0", "999", "1.5k", "2.3M"]
+    assert label_movers({"a": 0.1, "b": 0.2}, {"a": 0.3, "b": 0.2, "c": 0.05}, 5) == [
+        ("a", pytest.approx(-0.2)),
+        ("c", pytest.approx(-0.05)),
+    ]
+    assert text_table(("a", "bb"), [("x", "1"), ("yy", "22")]).splitlines() == ["a   bb", "------", "x    1", "yy  22"]
+
+
+def test_an_experiment_as_a_table():
+    none = {f"{name}{end}": None for name in ("strict", "gain", "margin", "dev", "on") for end in ("", "_low", "_high")}
+    shown = {"strict": 0.3, "strict_low": 0.2, "strict_high": 0.4, "gain": 0.1, "gain_low": 0.05, "gain_high": 0.15}
+    cost = {"rollouts": 1408.0, "tokens": 98765.0, "updates": 20.0}
+    rows = [{"arm": "vanilla", "depth": 1, "seeds": 7, **none, **shown, **cost}]
+    rows.append({**rows[0], "arm": "seal", "margin": 0.12, "margin_low": 0.01, "margin_high": 0.2})
+    lines = experiment_table(rows).splitlines()
+    assert "+10.0" in lines[2] and "[+5.0, +15.0]" in lines[2] and "+12.0" not in lines[2]
+    assert "+12.0" in lines[3] and "98.8k" in lines[3]

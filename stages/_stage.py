@@ -1,25 +1,44 @@
 """What every stage script has in common: its entry of params.yaml, its paths, a progress bar, errors as exit codes."""
 
+import csv
 import hashlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from seal.store.files import read_json, write_json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from seal.core.errors import ParamError, SealError
 from seal.core.params import load_params
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
-from seal.policy.base import Policy
-from seal.store.lineage import Lineage, find_root, path_of
+from seal.store.files import read_json, write_json
+from seal.store.lineage import STAGES, Lineage, find_root, path_of
 from seal.store.repro import write_error
+from seal.store.tables import (
+    diagnoses_of,
+    outcomes_of,
+    rollouts_of,
+    rows_of_diagnoses,
+    rows_of_outcomes,
+    rows_of_rollouts,
+    rows_of_verdicts,
+    verdicts_of,
+    write_table,
+)
+from seal.train.judged import Judged
+from seal.train.loop import pair
+
+if TYPE_CHECKING:
+    from seal.evaluate.suite import Evaluation
+
+
+FORMATS = {"nano": "words", "scripted": "words", "hf": "qwen_xml"}  # call formats that need not be asked for
 
 
 @dataclass(frozen=True)
@@ -54,14 +73,26 @@ class Stage:
     def path(self, what: str, round_id: str = "") -> Path:
         return path_of(self.root, round_id or self.id, what)
 
-    def policy(self, round_id: str) -> Policy:
-        """A round's policy, on as many threads as run.threads says."""
+    def policy(self, round_id: str, plays: bool = True) -> Any:
+        """A round's policy. One that need not play is only looked at, where that is enough: no heavy library loads."""
+        folder = self.path("policy", round_id)
+        if not plays and (found := read_json(folder / "policy.json")).get("kind") in FORMATS:
+            return SimpleNamespace(format=found.get("format") or FORMATS[found["kind"]])
         from seal.policy import load_policy
 
-        return load_policy(self.path("policy", round_id))
+        return load_policy(folder)
 
     def interface(self, round_id: str) -> InterfaceState:
         return load_interface(self.path("interface.json", round_id))
+
+    def judged(self) -> list[Judged]:
+        """The round's collected rollouts with their verdicts, outcomes and diagnoses."""
+        return pair(
+            rollouts_of(self.path("collect")),
+            verdicts_of(self.path("verify")),
+            diagnoses_of(self.path("diagnose")),
+            outcomes_of(self.path("verify")),
+        )
 
     def resume_dir(self, *inputs: Path) -> Path:
         """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone."""
@@ -70,6 +101,48 @@ class Stage:
             for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
                 digest.update(file.read_bytes())
         return self.root / ".seal" / "resume" / digest.hexdigest()
+
+
+def write_judged(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, **more: Any) -> None:
+    """The tables of played, verified and diagnosed rollouts; `more` as for rows_of_rollouts."""
+    rollouts = [j.rollout for j in judged]
+    tables = rows_of_rollouts(rollouts, round_id, phase, **more)
+    tables["verdicts"] = rows_of_verdicts({j.rollout.rollout_id: j.verdicts for j in judged}, round_id, phase)
+    tables["diagnoses"] = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, phase)
+    outcomes = {j.rollout.rollout_id: (j.success, j.progress) for j in judged}
+    tables["outcomes"] = rows_of_outcomes(rollouts, outcomes, round_id, phase)
+    for name, rows in tables.items():
+        write_table(folder / f"{name}.parquet", name, rows)
+
+
+def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Sequence[str]) -> "Evaluation":
+    """Play the held-out tasks of a round or start, with a bar."""
+    from seal.evaluate.suite import evaluate_policy, plan_evaluation
+
+    params = stage.entry.evaluate
+    total = len(plan_evaluation(stage.env.tasks(), params, stage.id, stage.seed, bool(interface.active)))
+    with progress(f"evaluate@{stage.id}", total) as played:
+        return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played)
+
+
+def write_evaluation(folder: Path, evaluation: "Evaluation", stage: Stage) -> None:
+    """Everything but tokens, which nothing trains on."""
+    write_judged(folder, evaluation.judged(), stage.id, "evaluate", tasks=stage.env.tasks())
+    (folder / "tokens.parquet").unlink()
+    write_table(folder / "evaluations.parquet", "evaluations", evaluation.rows(stage.id))
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Rows under a header; what is not there is empty."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def open_env(lineage: Lineage, name: str) -> Environment:
@@ -101,6 +174,8 @@ def main(work: Callable[[Stage], None]) -> None:
         os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(lineage.params.run.threads)
         os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
         stage = Stage(root, lineage, sys.argv[1])
+        if name in STAGES:
+            lineage.round(stage.id)
         work(stage)
     except SealError as error:
         if not write_error(error):
@@ -118,5 +193,3 @@ def _clock(stage: Stage, name: str, seconds: float) -> None:
     path = stage.path("timings.json")
     known = read_json(path) if path.exists() else {}
     write_json(path, {**known, name: round(seconds, 1)})
-
-

@@ -1,10 +1,10 @@
 """collect@<round>: play groups of training tasks with the parent's policy under the parent's interface."""
 
 from _stage import Stage, main, progress
-from seal.store.files import atomic_dir
-from seal.store.tables import rows_of_rollouts, write_table
 
 from seal.rollout.collect import collect
+from seal.store.files import atomic_dir
+from seal.store.tables import rows_of_rollouts, write_table
 
 
 def run(stage: Stage) -> None:
@@ -14,7 +14,7 @@ def run(stage: Stage) -> None:
             stage.env, policy, interface, params, stage.id, stage.depth, stage.seed, on_progress=played
         )  # fmt: skip
     with atomic_dir(stage.path("collect")) as out:
-        for name, rows in rows_of_rollouts(rollouts, stage.id, "collect").items():
+        for name, rows in rows_of_rollouts(rollouts, stage.id, "collect", tasks=stage.env.tasks()).items():
             write_table(out / f"{name}.parquet", name, rows)
 
 

@@ -1,1 +1,52 @@
-"""to come"""
+"""evaluate@<round>: held-out tasks with the trained policy, and what the round was worth (metrics.json)."""
+
+import shutil
+
+from _stage import Stage, evaluated, main, read_csv, write_csv, write_evaluation
+
+from seal.evaluate.metrics import CURVE_COLUMNS, cost, curve_row, metrics, round_metrics
+from seal.store.files import atomic_dir, read_json, write_json
+from seal.store.tables import read_table
+
+
+def run(stage: Stage) -> None:
+    entry, parent = stage.entry, stage.parent
+    policy, before, after = stage.policy(stage.id), stage.interface(parent), stage.interface(stage.id)
+    evaluation = evaluated(stage, policy, after, entry.diagnose.priority)
+    old = stage.path("evaluate", parent)
+    rows, start = (
+        read_table(old / name, "evaluations").to_pylist() for name in ("evaluations.parquet", "start.parquet")
+    )
+    scores = metrics(evaluation, stage.env.tasks(), entry.evaluate.split, rows, start)
+    found = round_metrics(
+        scores,
+        stage.id,
+        parent,
+        stage.depth,
+        before,
+        after,
+        spent(stage),
+        read_json(stage.path("metrics.json", parent))["total"],
+        env=entry.env,
+        policy_hash=policy.hash,
+    )
+    with atomic_dir(stage.path("evaluate")) as out:
+        write_evaluation(out, evaluation, stage)
+        shutil.copy(old / "start.parquet", out / "start.parquet")
+        write_csv(out / "curve.csv", [*read_csv(old / "curve.csv"), curve_row(found)], CURVE_COLUMNS)
+    write_json(stage.path("metrics.json"), found)
+
+
+def spent(stage: Stage) -> dict[str, dict[str, int]]:
+    """Rollouts and sampled tokens of the round, and optimiser updates."""
+    train, steps = stage.entry.train, read_csv(stage.path("train") / "curve.csv")
+    fresh = {key: sum(int(row[key]) for row in steps if row["step"] != "0") for key in ("rollouts", "tokens")}
+    return {
+        "collect": cost(stage.judged()),
+        "probe": read_json(stage.path("interface") / "spent.json"),
+        "train": {**fresh, "updates": len(steps) * train.minibatches * train.num_iterations},
+    }
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,1 +1,27 @@
-"""to come"""
+"""evaluate_start@<start>: held-out tasks with the start's policy, interface bare: depth 0 of every curve."""
+
+import shutil
+
+from _stage import Stage, evaluated, main, write_csv, write_evaluation
+
+from seal.core.labels import DEFAULT_PRIORITY
+from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
+from seal.store.files import atomic_dir, write_json
+
+
+def run(stage: Stage) -> None:
+    entry, policy, interface = stage.entry, stage.policy(stage.id), stage.interface(stage.id)
+    evaluation = evaluated(stage, policy, interface, DEFAULT_PRIORITY)
+    scores = metrics(evaluation, stage.env.tasks(), entry.evaluate.split)
+    found = round_metrics(
+        scores, stage.id, "", 0, interface, interface, {}, env=entry.env, policy_hash=policy.hash
+    )  # fmt: skip
+    with atomic_dir(stage.path("evaluate")) as out:
+        write_evaluation(out, evaluation, stage)
+        shutil.copy(out / "evaluations.parquet", out / "start.parquet")
+        write_csv(out / "curve.csv", [curve_row(found)], CURVE_COLUMNS)
+    write_json(stage.path("metrics.json"), found)
+
+
+if __name__ == "__main__":
+    main(run)

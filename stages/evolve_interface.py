@@ -1,1 +1,34 @@
-"""to come"""
+"""evolve_interface@<round>: the next interface from the round's evidence, with a row for every decision."""
+
+from _stage import Stage, main
+
+from seal.evaluate.evolution import next_interface
+from seal.store.files import atomic_dir, atomic_file, write_json
+from seal.store.tables import read_table, rows_of_items, write_table
+
+
+def run(stage: Stage) -> None:
+    profile = read_table(stage.path("diagnose") / "profile.parquet", "profile").to_pylist()
+    evolved = next_interface(
+        stage.env,
+        stage.policy(stage.parent, plays=stage.entry.evolve.gate.tasks > 0),
+        stage.interface(stage.parent),
+        stage.judged(),
+        profile,
+        stage.entry,
+        stage.id,
+        stage.depth,
+        stage.seed,
+    )
+    with atomic_file(stage.path("interface.json")) as partial:
+        partial.write_text(evolved.state.to_json())
+    items = rows_of_items(evolved.state.items, evolved.state.hash, stage.id, evolved.uplifts)
+    with atomic_dir(stage.path("interface")) as out:
+        write_table(out / "interface_items.parquet", "interface_items", items)
+        write_table(out / "changes.parquet", "changes", evolved.changes)
+        write_table(out / "decisions.parquet", "decisions", evolved.decisions)
+        write_json(out / "spent.json", dict(evolved.spent))
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,10 +1,10 @@
 """prepare@<env>: the task table of an environment, from its seeded generator or its pinned package."""
 
 from _stage import Stage, main, open_env
-from seal.store.tables import rows_of_tasks, write_table
 
 from seal.core.errors import ParamError
 from seal.store.lineage import tasks_path
+from seal.store.tables import rows_of_tasks, write_table
 
 
 def run(stage: Stage) -> None:

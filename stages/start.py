@@ -1,12 +1,12 @@
 """start@<start>: the policy a line of rounds begins with, the bare interface, and what depth 0 leaves to depth 1."""
 
 from _stage import Stage, main, progress
-from seal.store.files import atomic_dir, write_json
-from seal.store.tables import write_table
 
 from seal.interface.state import InterfaceState
 from seal.policy.start import write_start
+from seal.store.files import atomic_dir, write_json
 from seal.store.lineage import tasks_path
+from seal.store.tables import write_table
 from seal.train.reweight import Factors
 
 

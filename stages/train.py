@@ -1,1 +1,50 @@
-"""to come"""
+"""train@<round>: update the parent's policy on the collected rollouts, then on fresh ones under the new interface."""
+
+import shutil
+from itertools import repeat
+
+from _stage import Stage, main, progress, write_csv, write_judged
+
+from seal.store.files import atomic_dir, read_json, write_json
+from seal.store.tables import write_table
+from seal.train.loop import CURVE, train_round
+from seal.train.reweight import Factors
+
+
+def run(stage: Stage) -> None:
+    entry, parent = stage.entry, stage.parent
+    inputs = [stage.path(what) for what in ("collect", "verify", "diagnose", "interface.json")]
+    inputs += [stage.path("policy", parent), stage.path("train", parent) / "reweight.json"]
+    policy = stage.policy(parent)
+    with progress(f"train@{stage.id}", entry.train.steps, "step") as stepped:
+        result = train_round(
+            policy,
+            stage.env,
+            stage.judged(),
+            stage.interface(stage.id),
+            entry.collect,
+            entry.train,
+            entry.diagnose.priority,
+            stage.id,
+            stage.depth,
+            stage.seed,
+            Factors.of_json(read_json(stage.path("train", parent) / "reweight.json")),
+            stage.resume_dir(*inputs),
+            lambda row: stepped(1),
+        )
+    steps = [step for row in result.curve if row["step"] for step in repeat(row["step"], row["rollouts"])]
+    step_of = {j.rollout.rollout_id: step for j, step in zip(result.fresh, steps, strict=True)}
+    with atomic_dir(stage.path("train")) as out:
+        write_judged(out, result.fresh, stage.id, "train", train_step=step_of, tasks=stage.env.tasks())
+        write_table(out / "weights.parquet", "weights", result.weights)
+        write_csv(out / "curve.csv", result.curve, CURVE)
+        write_json(out / "reweight.json", result.factors.to_json())
+    with atomic_dir(stage.path("policy")) as out:
+        if result.curve:
+            policy.save(out)
+        else:  # nothing was trained
+            shutil.copytree(stage.path("policy", parent), out, dirs_exist_ok=True)
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,4 +1,4 @@
-"""The Prefect flow, in process and deployed, over stand-in stages: it runs rounds, publishes artifacts, stops in time."""
+"""The Prefect flow, in process and deployed, over stand-in stages: it runs rounds, makes artifacts, stops in time."""
 
 import os
 import socket

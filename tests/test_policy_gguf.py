@@ -42,6 +42,11 @@ def test_another_architecture_is_refused(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["m.gguf"]
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)  # beside another job, two threads are ten times slower
+
+
 @pytest.fixture(scope="module")
 def smollm2(tmp_path_factory):
     try:

@@ -18,6 +18,11 @@ TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
 LIMITS = Limits(max_action_tokens=6, context=120)
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)  # beside another job, two threads are ten times slower
+
+
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A local transformers folder: a random Llama of two layers over bytes."""

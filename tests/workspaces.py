@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 # Stands in for every stage: writes each of its outputs as a digest of its parameters and of all it reads.
-PLAIN_STAGE = '''
+PLAIN_STAGE = """
 import hashlib, json, os, sys, time
 from pathlib import Path
 from ruamel.yaml import YAML
@@ -63,7 +63,7 @@ if "metrics" in spec:
     Path(f"data/rounds/{key}/metrics.json").write_text(json.dumps(found, sort_keys=True))
 with Path("ran.log").open("a") as log:
     log.write(f"{stage}@{key}\\n")
-'''
+"""
 
 
 def command(folder: Path, *words: str, check: bool = True, **more) -> subprocess.CompletedProcess:

@@ -54,7 +54,7 @@ DEFAULT_UTILITY: dict[Label, float] = {
     Label.BUDGET_EXHAUSTED: 1.0,
 }
 
-# Our label -> the name the published code uses (Table 6), and the paper's taxonomy (Table 5). None: it has no such label.
+# Our label -> the name in the published code (Table 6), and in the paper's taxonomy (Table 5); absent: it has none.
 PUBLISHED_CODE_NAME: dict[Label, str | None] = {
     Label.SPURIOUS_TOOL_CALL: "spurious_tool_call",
     Label.CORRECT_ABSTENTION: "correct_abstention",

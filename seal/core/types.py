@@ -78,7 +78,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Interface text attached to a tool (`param` "") or to one of its parameters. `item`: the interface item it renders."""
+    """Interface text on a tool (`param` "") or on one of its parameters. `item`: the interface item it renders."""
 
     param: str
     text: str
@@ -214,7 +214,7 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One user turn against the gold program. `valid` is what success is made of; evidence is JSON (digests, first diff)."""
+    """One user turn against the gold program. `valid` is what success is made of; evidence: digests, first difference."""
 
     turn: int
     state_ok: bool
@@ -226,7 +226,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One label of one user turn. `root` is false for a consequence of an earlier failing turn. `step` -1: the turn as a whole."""
+    """One label of one user turn. `root` is false for a consequence of an earlier failing turn. `step` -1: all of it."""
 
     turn: int
     label: str

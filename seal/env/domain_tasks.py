@@ -13,6 +13,7 @@ from seal.env.domain import Domain, Tool
 from seal.env.lexicon import IDS, STATUSES
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
+REQUESTS = (1, 1, 1, 2, 2, 3)  # user requests of a scenario; a withheld tool or a missing value adds a turn
 REVEAL = "new tool"
 
 
@@ -119,7 +120,7 @@ def scenario_tasks(
 ) -> list[Task]:
     """The four variants of one scenario, in the order of CATEGORIES."""
     records = draw_records(rng, domain)
-    requests = draw_requests(rng, domain, rng.choice(range(1, max_turns + 1)), max_tools, records)
+    requests = draw_requests(rng, domain, min(max_turns, rng.choice(REQUESTS)), max_tools, records)
     toolset = tools_for(domain, requests)
     spare = [tool.name for tool in domain.tools if tool.name not in toolset]
     toolset += rng.sample(spare, min(len(spare), max_tools - len(toolset)))

@@ -7,14 +7,15 @@ from seal.policy.base import Policy
 
 
 def load_policy(path: Path) -> Policy:
-    """Open a policy directory by the `kind` in its policy.json. Heavy libraries load only for the kind that needs them."""
+    """Open a policy directory by the `kind` in its policy.json; each kind's libraries load only here."""
     import json
 
     try:
         spec = json.loads((path / "policy.json").read_text())
         kind = spec["kind"]
     except (OSError, ValueError, KeyError) as error:
-        raise ArtifactError("policy directory", f"{path}: {error!r}", "run the stage that writes it, or `dvc checkout`") from None
+        remedy = "run the stage that writes it, or `dvc checkout`"
+        raise ArtifactError("policy directory", f"{path}: {error!r}", remedy) from None
     if kind == "nano":
         from seal.policy.nano import load_nano
 

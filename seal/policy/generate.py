@@ -12,7 +12,8 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 from seal.policy.sampling import sample
 
-PREFILL_TOKENS = {"cpu": 1024, "cuda": 65536}  # of one forward pass, padding included; measured: more is slower on a CPU
+# Of one forward pass, padding included. Measured with 0.9M parameters on one core: 27k tok/s with 1024, 11k with 8192.
+PREFILL_TOKENS = {"cpu": 1024, "cuda": 65536}
 
 
 class _Cursor:
@@ -36,7 +37,7 @@ class _Block(CacheLayerMixin):
         self.values = value_states.new_zeros(self.rows, value_states.shape[1], self.columns, value_states.shape[3])
         self.is_initialized = True
 
-    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_, **__) -> tuple[torch.Tensor, torch.Tensor]:
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_, **__):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         rows, start = self.cursor.rows, self.cursor.start
@@ -47,11 +48,10 @@ class _Block(CacheLayerMixin):
             return key_states, value_states
         return self.keys[rows, :, :stop], self.values[rows, :, :stop]
 
-    def select(self, rows: torch.Tensor, columns: int) -> None:
-        """Keep these rows (repeats allowed) and as many columns."""
+    def select(self, rows: torch.Tensor) -> None:
+        """Keep these rows (repeats allowed)."""
         if self.is_initialized:
-            self.keys = self.keys[:, :, :columns].index_select(0, rows)
-            self.values = self.values[:, :, :columns].index_select(0, rows)
+            self.keys, self.values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.cursor.start + query_length, 0
@@ -82,15 +82,15 @@ def generate(
         return [], []
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
-    prefixes = {tuple(context[:-1]): 0 for context in contexts}
-    for place, prefix in enumerate(sorted(prefixes, key=len)):
-        prefixes[prefix] = place
-    cache, cursor = _prefill(model, sorted(prefixes, key=len), max_new_tokens, pad_id, device)
-    source = torch.tensor([prefixes[tuple(context[:-1])] for context in contexts], device=device)
-    width = max(map(len, prefixes))
-    if len(prefixes) < len(contexts) or not torch.equal(source, torch.arange(len(contexts), device=device)):
+    wanted = [tuple(context[:-1]) for context in contexts]
+    prefixes = sorted(set(wanted), key=lambda prefix: (len(prefix), prefix))
+    cache, cursor = _prefill(model, prefixes, max_new_tokens, pad_id, device)
+    width = len(prefixes[-1])
+    if wanted != prefixes:
+        place = {prefix: i for i, prefix in enumerate(prefixes)}
+        source = torch.tensor([place[prefix] for prefix in wanted], device=device)
         for layer in cache.layers:
-            layer.select(source, width + max_new_tokens)
+            layer.select(source)
 
     positions = torch.tensor([len(context) - 1 for context in contexts], device=device)
     columns = torch.arange(width + max_new_tokens, device=device)
@@ -134,7 +134,7 @@ def generate(
             live = (rows, done, token, before, positions, readable)
             rows, done, token, before, positions, readable = (t[kept] for t in live)
             for layer in cache.layers:
-                layer.select(kept, width + max_new_tokens)
+                layer.select(kept)
     model.train(was_training)
     sizes = lengths.tolist()
     return (
@@ -143,7 +143,9 @@ def generate(
     )
 
 
-def _prefill(model, prefixes: Sequence[tuple[int, ...]], max_new_tokens: int, pad_id: int, device) -> tuple[Cache, _Cursor]:
+def _prefill(
+    model: torch.nn.Module, prefixes: Sequence[tuple[int, ...]], max_new_tokens: int, pad_id: int, device: torch.device
+) -> tuple[Cache, _Cursor]:
     """Keys and values of all prefixes, sorted by length, in columns from 0."""
     cursor = _Cursor()
     config = model.config.get_text_config()
@@ -169,7 +171,7 @@ def _chunks(prefixes: Sequence[tuple[int, ...]], budget: int) -> Iterator[tuple[
 
 
 def _masks(model, readable: torch.Tensor, positions: torch.Tensor, width: int, step: int):
-    """What the next token of each row may look at, (B, 1, 1, columns); by layer type where a model has sliding windows."""
+    """What the next token of each row may look at, (B, 1, 1, columns); by layer type where windows slide in some."""
     full = readable[:, None, None, :]
     config = model.config.get_text_config()
     window = getattr(config, "sliding_window", None)

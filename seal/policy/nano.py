@@ -1,7 +1,7 @@
 """nano: a Llama of under a million parameters with its own word tokenizer, trained in full, fast on two cores.
 
-It starts from the reader (`seal/policy/reader.safetensors`, trained by `python -m seal.policy.pretrain`), which knows how
-to read tool docs and nothing about any built-in domain.
+It starts from the reader (`seal/policy/reader.safetensors`, trained by `python -m seal.policy.pretrain`), which knows
+how to read tool docs and nothing about any built-in domain.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from seal.policy.sampling import uniforms
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
 
 READER = "reader.safetensors"
-READER_SHA256 = "c502dfbdce28b56d6fe38026713d2eb09b5aa47e05735501f19d866ab04e7641"
+READER_SHA256 = "c7db9b3ba6ed7603acfdb7c87fba3f481bc6332526db720cccf672e0803b803f"
 
 
 def nano_config(layers: int = 4, width: int = 128, context: int = 512) -> LlamaConfig:

@@ -11,7 +11,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 
 class ShiftEmbedding(nn.Embedding):
-    """`E[t] + W E[t-1]`; padding shifts nothing into the token after it. `before`: the ids (B, 1) before a decoding step."""
+    """`E[t] + W E[t-1]`; padding shifts nothing into the next token. `before`: ids (B, 1) before a decoding step."""
 
     before: torch.Tensor | None = None
 

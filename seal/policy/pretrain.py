@@ -1,4 +1,4 @@
-"""The recipe of the shipped reader: `python -m seal.policy.pretrain OUT.safetensors`. Resumable; about 25 minutes on one core.
+"""The recipe of the shipped reader: `python -m seal.policy.pretrain OUT.safetensors`. Resumable; 25 minutes on a core.
 
 Three phases of one run: drills (recall of word pairs, which grow the look-up heads), one-turn tasks with few tools,
 then everything. Every batch is a function of its step, so an interrupted run goes on as if it had not stopped.
@@ -25,7 +25,7 @@ Example = tuple[list[int], list[int]]  # ids and loss mask, one length
 
 
 def drill(rng: random.Random, vocabulary: int) -> Example:
-    """Pairs of words, then the same pairs twice more in other orders; the second words of the repeats carry the loss."""
+    """Pairs of words, then the same pairs twice more in other orders; second words of the repeats carry the loss."""
     n = rng.randrange(4, 14)
     words = rng.sample(range(len(SPECIAL), vocabulary), 2 * n)
     pairs = list(zip(words[:n], words[n:], strict=True))

@@ -14,7 +14,7 @@ from seal.core.types import Task
 from seal.interface.state import InterfaceState, Item
 from seal.report.data import Round, diff, lineages, load_rounds
 from seal.report.episodes import Episode, episode_html, examples
-from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
+from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
 
@@ -38,7 +38,7 @@ def page(root: Path) -> str:
     parts = [
         _header(rounds, main),
         _section("Results", _results(rounds), _categories(rounds)),
-        _section("Plots", _plots(rounds, main)),
+        _section("Plots", _plots(rounds, main, tasks)),
         _section("Rounds", *(_round(r, rounds, r is main[-1]) for r in rounds)),
         _section("Episodes", _episodes(main, tasks)),
         _section("What ran", _provenance(root, rounds, tasks)),
@@ -94,7 +94,7 @@ def _categories(rounds: Sequence[Round]) -> str:
     return f"<h3>Strict score by category</h3>{_table(('round', *names), rows)}"
 
 
-def _plots(rounds: Sequence[Round], main: Sequence[Round]) -> str:
+def _plots(rounds: Sequence[Round], main: Sequence[Round], tasks: Mapping[str, Task]) -> str:
     from seal.report import plots
 
     def triple(estimate: Mapping[str, float] | None) -> plots.Interval | None:
@@ -124,8 +124,8 @@ def _plots(rounds: Sequence[Round], main: Sequence[Round]) -> str:
         ),
         ("What the interface still adds", "The same tasks with the interface off and on.", plots.mismatch(pairs)),
     ]
-    if cues := stored_uplifts(main, MOST_CUES):
-        note = "From rollouts that left one cue out at random; the widest spread first."
+    if cues := stored_uplifts(main, tasks, MOST_CUES):
+        note = "From training rollouts, each of which may leave one cue out at random; best first."
         figures.append(("Which cue helped", note, plots.cue_uplift(cues)))
     return f'<div class="plots">{"".join(_figure(*figure) for figure in figures)}</div>'
 
@@ -216,7 +216,6 @@ def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) 
         ("evaluation rollouts", f"{sum(r.metrics.get('evaluate', {}).get('rollouts', 0) for r in rounds):,}"),
         ("policies", ", ".join(f"{r.id} {r.metrics.get('policy_hash', '?')}" for r in rounds)),
         ("interfaces", ", ".join(f"{r.id} {r.interface.hash}" for r in rounds)),
-        ("data contracts", stored_validation(rounds)),
     ]
     return _table(("what", "value"), rows, (0, 1), wrap=(1,))
 

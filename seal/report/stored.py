@@ -1,17 +1,60 @@
-"""What the page shows beside metrics: tasks, episodes, uplifts and contract results, as the stages stored them."""
+"""What the page shows beside metrics: tasks, episodes and what cues were worth, as the stages stored them."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seal.core.types import Task
+from seal.core.types import Json, Task
+from seal.interface.uplift import MIN_TASKS, uplifts
 from seal.report.data import Round
-from seal.report.episodes import Episode
+from seal.report.episodes import Episode, episodes_of
+from seal.store.lineage import tasks_path
+from seal.store.tables import diagnoses_of, outcomes_of, rollouts_of, tasks_of, verdicts_of
+
+Interval = tuple[float, float, float]
 
 
 def stored_tasks(root: Path, rounds: Iterable[Round]) -> dict[str, Task]:
     """Task id -> task, of every environment the rounds play in whose table is there."""
-    from seal.store.tables import tasks_of
-
-    paths = [root / "data" / "tasks" / f"{env}.parquet" for env in sorted({str(r.metrics.get("env")) for r in rounds})]
+    paths = [tasks_path(root, env) for env in sorted({str(r.metrics.get("env")) for r in rounds})]
     return {task.task_id: task for path in paths if path.exists() for task in tasks_of(path)}
+
+
+def stored_episodes(r: Round, tasks: Mapping[str, Task], split: str = "test") -> list[Episode]:
+    """The bare evaluation episodes of a round, first trials, sorted by task; none where the tables are not there."""
+    folder = r.folder / "evaluate"
+    if not tasks or not (folder / "trajectories.parquet").exists():
+        return []
+    success = {rollout_id: passed for rollout_id, (passed, _) in outcomes_of(folder).items()}
+    return episodes_of(tasks, rollouts_of(folder), verdicts_of(folder), diagnoses_of(folder), success, split=split)
+
+
+def stored_uplifts(line: Sequence[Round], tasks: Mapping[str, Task], most: int) -> list[tuple[str, Interval]]:
+    """(cue, (uplift, low, high)) of the cues of a line of rounds, best first, from the rollouts of training.
+
+    A cue is judged where most rollouts did without it; one that too few tasks tell of is left out.
+    """
+    found: dict[str, tuple[str, dict[str, Json]]] = {}
+    toolsets = {task_id: task.toolset for task_id, task in tasks.items()}
+    for r in line:
+        texts = {item.id: f"{item.target}: {item.text}" for item in r.interface.active}
+        for row in uplifts(_played(r), r.interface, toolsets or None):
+            known = found.get(row["item"])
+            if row["tasks"] >= MIN_TASKS and (not known or row["n_without"] > known[1]["n_without"]):
+                found[row["item"]] = texts[row["item"]], row
+    telling = sorted(found.values(), key=lambda pair: (-pair[1]["n_without"], pair[0]))[:most]
+    telling.sort(key=lambda pair: (-pair[1]["uplift"], pair[0]))
+    return [(text, (row["uplift"], row["low"], row["high"])) for text, row in telling]
+
+
+def _played(r: Round) -> list[dict[str, Json]]:
+    """The rollouts of a round's training steps as seal.interface.uplift reads them."""
+    success = {row["rollout_id"]: row["success"] for row in r.rows("outcomes", "train")}
+    return [
+        {
+            "task_id": row["task_id"],
+            "mode": row["interface_mode"],
+            "dropped": row["dropped_item"],
+            "success": success[row["rollout_id"]],
+        }
+        for row in r.rows("trajectories", "train")
+    ]

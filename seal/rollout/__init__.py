@@ -1,1 +1,1 @@
-"""Playing tasks: the episode state machine, its token bookkeeping, the batched engine, and the plan of who plays what."""
+"""Playing tasks: the episode state machine, its token ledger, the batched engine, and the plan of who plays what."""

@@ -24,7 +24,7 @@ def collect(
 ) -> list[Rollout]:
     """Rollouts of one batch of groups, groups adjacent. `params`: seal.core.params.CollectParams.
 
-    Training steps call it with phase "train" and their step, and get fresh tasks and seeds. Known-bad tasks are left out.
+    Training steps call it with phase "train" and their step: fresh tasks and seeds. Known-bad tasks are left out.
     """
     tasks: Sequence[Task] = [task for task in env.tasks() if task.split == "train" and not task.known_bad]
     requests = requests_for(

@@ -25,7 +25,7 @@ class Request:
 
 
 class Episode:
-    """One rollout in play. `observation()` while `stop_reason` is empty, then `take(action)`, and at last `rollout()`."""
+    """One rollout in play: `observation()` and `take(action)` while `stop_reason` is empty, at last `rollout()`."""
 
     def __init__(self, env: Environment, policy: Policy, policy_hash: str, request: Request, interface: InterfaceState):
         self.request, self.stop_reason = request, ""

@@ -1,4 +1,4 @@
-"""Who plays what: groups of rollouts, which of them are evolved, which item each leaves out. Pure functions of seeds."""
+"""Who plays what: groups of rollouts, which are evolved, which item each leaves out. Pure functions of seeds."""
 
 import random
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def requests_for(
     item_dropout: float = 0.0,
     start_turns: bool = False,
 ) -> list[Request]:
-    """`group_size` requests a task, adjacent. The first `evolved` samples play under `interface` in `mode`, the rest bare.
+    """`group_size` requests a task, adjacent; the first `evolved` play under `interface` in `mode`, the rest bare.
 
     Each evolved rollout leaves out one random item with probability `item_dropout`; that identifies items' uplift.
     With `start_turns` a group starts at a random user turn from the gold prefix (training tasks only, every arm alike).

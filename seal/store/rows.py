@@ -5,7 +5,7 @@ others.) Lone surrogates, which a policy can write and no file can hold, are sto
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from seal.core.types import Call, CallError, Diagnosis, Json, Result, Rollout, Step, Task, Tokens, UserTurn, Verdict
@@ -13,18 +13,61 @@ from seal.store.schemas import TABLES
 
 Row = dict[str, Json]
 _BARE = ("prompt_ids", "completion_ids", "loss_mask")
+_VERDICT = ("turn", "state_ok", "response_ok", "valid", "confidence")
+_DIAGNOSIS = ("turn", "label", "detail", "primary", "root", "tool", "parameter", "step")
 
 
 def to_json(value: Any, sort: bool = True) -> str:
     """JSON text on one line, keys sorted (as given without `sort`); what is no JSON as the nearest there is."""
     try:
         text = json.dumps(value, sort_keys=sort, ensure_ascii=False)
-    except TypeError:
+    except (TypeError, ValueError):
         text = json.dumps(_plain(value), sort_keys=sort, ensure_ascii=False)
-    return text.encode("utf-8", "backslashreplace").decode()
+    return writable(text)
+
+
+def writable(value: Any) -> Any:
+    """Text with lone surrogates as their escapes, at any depth of lists and mappings."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {key: writable(item) for key, item in value.items()}
+    return [writable(item) for item in value] if isinstance(value, list) else value
+
+
+def task_row(task: Task) -> Row:
+    """The initial state keeps its order, since an environment may list it."""
+    return {
+        "env": task.env,
+        "task_id": task.task_id,
+        "category": task.category,
+        "scenario_id": task.scenario_id,
+        "split": task.split,
+        "turns": [{"message": turn.message, "gold": _call_rows(turn.gold)} for turn in task.turns],
+        "initial_state": to_json(task.initial_state, sort=False),
+        "toolset": list(task.toolset),
+        "holdout": to_json(task.holdout),
+        "known_bad": task.known_bad,
+    }
+
+
+def task_of(row: Row) -> Task:
+    return Task(
+        task_id=row["task_id"],
+        env=row["env"],
+        category=row["category"],
+        scenario_id=row["scenario_id"],
+        split=row["split"],
+        turns=tuple(UserTurn(turn["message"], _calls_of(turn["gold"])) for turn in row["turns"]),
+        initial_state=json.loads(row["initial_state"]),
+        toolset=tuple(row["toolset"]),
+        holdout=json.loads(row["holdout"]),
+        known_bad=row["known_bad"],
+    )
 
 
 def trajectory_row(r: Rollout, task: Task | None) -> Row:
+    """Without its task, category and n_turns are null."""
     return {
         "task_id": r.task_id,
         "category": task.category if task else None,
@@ -42,12 +85,28 @@ def trajectory_row(r: Rollout, task: Task | None) -> Row:
     }
 
 
+def rollout_of(row: Row, steps: Sequence[Step], tokens: Tokens) -> Rollout:
+    return Rollout(
+        rollout_id=row["rollout_id"],
+        task_id=row["task_id"],
+        sample=row["sample"],
+        seed=row["seed"],
+        mode=row["interface_mode"],
+        policy_hash=row["policy_hash"],
+        interface_hash=row["interface_hash"],
+        steps=tuple(steps),
+        stop_reason=row["stop_reason"],
+        dropped=row["dropped_item"],
+        tokens=tokens,
+    )
+
+
 def step_row(step: Step) -> Row:
     return {
         "turn": step.turn,
         "step": step.step,
         "text": step.text,
-        "calls": calls_rows(step.calls),
+        "calls": _call_rows(step.calls),
         "errors": [{"kind": error.kind, "message": error.message} for error in step.errors],
         "results": [{"shown": r.shown, "raw": r.raw, "error_kind": r.error_kind} for r in step.results],
     }
@@ -58,13 +117,14 @@ def step_of(row: Row) -> Step:
         turn=row["turn"],
         step=row["step"],
         text=row["text"],
-        calls=calls_of(row["calls"]),
+        calls=_calls_of(row["calls"]),
         errors=tuple(CallError(**error) for error in row["errors"]),
         results=tuple(Result(**result) for result in row["results"]),
     )
 
 
 def tokens_row(tokens: Tokens) -> Row:
+    """A bare list that equals the shown one is null."""
     row = {name: getattr(tokens, name) for name in Tokens.__dataclass_fields__}
     return {**row, **{f"bare_{n}": None for n in _BARE if row[f"bare_{n}"] == row[n]}}
 
@@ -74,25 +134,47 @@ def tokens_of(row: Row) -> Tokens:
     return Tokens(**{**lists, **{f"bare_{n}": lists[n] for n in _BARE if row[f"bare_{n}"] is None}})
 
 
+def verdict_row(v: Verdict) -> Row:
+    row = {name: getattr(v, name) for name in _VERDICT}
+    return {**row, "confidence": float(v.confidence), "evidence": to_json(v.evidence)}
+
+
+def verdict_of(row: Row) -> Verdict:
+    return Verdict(*(row[name] for name in _VERDICT), json.loads(row["evidence"]))
+
+
 def diagnosis_row(d: Diagnosis) -> Row:
+    row = {name: getattr(d, name) for name in _DIAGNOSIS}
+    return {**row, "label": str(d.label), "confidence": float(d.confidence), "evidence": to_json(d.evidence)}
+
+
+def diagnosis_of(row: Row) -> Diagnosis:
+    return Diagnosis(*(row[name] for name in _DIAGNOSIS), json.loads(row["evidence"]), row["confidence"])
+
+
+def item_row(item: Any, count: Callable[[str], int], uplift: Mapping[str, Json]) -> Row:
+    """`item`: seal.interface.state.Item; `uplift`: its row of seal.interface.uplift, or nothing."""
     return {
-        "label": str(d.label),
-        "detail": d.detail,
-        "primary": d.primary,
-        "root": d.root,
-        "tool": d.tool,
-        "parameter": d.parameter,
-        "step": d.step,
-        "evidence": to_json(d.evidence),
-        "confidence": float(d.confidence),
+        "item": item.id,
+        "kind": item.kind,
+        "target": item.target,
+        "place": item.where,
+        "text": item.text,
+        "tokens": count(item.text),
+        "born_in": item.born_in,
+        "label": str(item.label),
+        "support": item.support,
+        "status": item.status,
+        "evidence": to_json(item.evidence),
+        **{name: uplift.get(name) for name in TABLES["interface_items"].optional},
     }
 
 
-def calls_rows(calls: Iterable[Call]) -> list[Row]:
+def _call_rows(calls: Iterable[Call]) -> list[Row]:
     return [{"name": call.name, "arguments": to_json(call.arguments)} for call in calls]
 
 
-def calls_of(rows: Iterable[Row]) -> tuple[Call, ...]:
+def _calls_of(rows: Iterable[Row]) -> tuple[Call, ...]:
     return tuple(Call(row["name"], json.loads(row["arguments"])) for row in rows)
 
 

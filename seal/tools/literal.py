@@ -1,6 +1,7 @@
 """Python literals and calls of literals, read from a syntax tree: nothing is evaluated."""
 
 import ast
+import math
 
 from seal.core.types import Call, Json
 from seal.tools.schema import Signature
@@ -27,8 +28,31 @@ def tree_of(text: str) -> ast.expr:
         raise NotACall("syntax", str(error)[:200]) from None
 
 
-def literal(node: ast.expr, depth: int = 0) -> Json:
+def literal(node: ast.expr) -> Json:
     """The value of a literal node: constants, signed numbers, lists, tuples, dicts. Raises NotACall(not_literal)."""
+    return storable(_literal(node, 0))
+
+
+def storable(value: Json, depth: int = 0) -> Json:
+    """The value itself, if JSON and UTF-8 can hold it. Raises NotACall(not_literal): nested too deeply, no finite
+    number, half a surrogate pair, a key that is no plain value."""
+    if depth > MAX_DEPTH:
+        raise NotACall("not_literal", "nested too deeply")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotACall("not_literal", "a number out of range")
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        raise NotACall("not_literal", "a text with half a surrogate pair")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            storable(key, MAX_DEPTH)
+            storable(item, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            storable(item, depth + 1)
+    return value
+
+
+def _literal(node: ast.expr, depth: int) -> Json:
     if depth > MAX_DEPTH:
         raise NotACall("not_literal", "nested too deeply")
     match node:
@@ -39,13 +63,13 @@ def literal(node: ast.expr, depth: int = 0) -> Json:
         ):
             return -number if isinstance(node.op, ast.USub) else number
         case ast.List() | ast.Tuple():
-            values = [literal(item, depth + 1) for item in node.elts]
+            values = [_literal(item, depth + 1) for item in node.elts]
             return values if isinstance(node, ast.List) else tuple(values)
         case ast.Dict(keys=keys, values=values) if None not in keys:
-            names = [literal(key, depth + 1) for key in keys]
+            names = [_literal(key, depth + 1) for key in keys]
             if any(isinstance(name, list | dict | tuple) for name in names):
                 raise NotACall("not_literal", "a dictionary key must be a plain value")
-            return dict(zip(names, (literal(value, depth + 1) for value in values), strict=True))
+            return dict(zip(names, (_literal(value, depth + 1) for value in values), strict=True))
     raise NotACall("not_literal", f"{type(node).__name__} is no literal")
 
 

@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, CallError, Json, Parsed
-from seal.tools.literal import MAX_TEXT, NotACall, call_of, literal, tree_of
+from seal.tools.literal import MAX_TEXT, NotACall, call_of, literal, storable, tree_of
 from seal.tools.schema import Signature, coerce, signature_of
 
 Found = tuple[list[Call], list[CallError]]
 END_OF_TURN = "done"  # of the words format
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_GAP = re.compile(r"[\s;]*")
 _TAG = re.compile(r"<tool_call>(.*?)(</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 
 
@@ -33,8 +34,9 @@ def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "l
     if mode not in ("strict", "lenient"):
         raise ParamError("parse mode", mode, "use strict or lenient")
     if len(text) > MAX_TEXT:
-        return Parsed((), (CallError("syntax", f"longer than {MAX_TEXT} characters"),), mode == "strict")
-    calls, errors = READERS[format](text, signature_of(schema), mode == "lenient")
+        calls, errors = [], [CallError("syntax", f"longer than {MAX_TEXT} characters")]
+    else:
+        calls, errors = READERS[format](text, signature_of(schema), mode == "lenient")
     ends = not calls and (not errors or (mode == "strict" and format != "words"))
     return Parsed(tuple(calls), tuple(errors), ends)
 
@@ -70,7 +72,7 @@ def _llama_json(text: str, signature: Signature, lenient: bool) -> Found:
         while at < len(body):
             value, at = decoder.raw_decode(body, at)
             pieces += value if isinstance(value, list) else [value]
-            at += len(body[at:]) - len(body[at:].lstrip(" \t\r\n;"))
+            at = _GAP.match(body, at).end()
     except (ValueError, RecursionError) as error:
         return [], [CallError("syntax", str(error)[:200])]
     return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments")))
@@ -136,7 +138,9 @@ def format_calls(calls: Sequence[Call], format: str) -> str:
         return " ; ".join(parts) or END_OF_TURN
     objects = [{"name": c.name, "arguments": dict(c.arguments)} for c in calls]
     if format == "qwen_xml":
-        return "\n".join(f"<tool_call>\n{json.dumps(o, ensure_ascii=False)}\n</tool_call>" for o in objects)
+        # a tag inside a text must not end the call
+        bodies = (re.sub(r"<(?=/?tool_call>)", r"\\u003c", json.dumps(o, ensure_ascii=False)) for o in objects)
+        return "\n".join(f"<tool_call>\n{body}\n</tool_call>" for body in bodies)
     if format == "llama_json":
         return "; ".join(
             json.dumps({"name": o["name"], "parameters": o["arguments"]}, ensure_ascii=False) for o in objects
@@ -187,4 +191,6 @@ def _call_of_json(value: Json, keys: tuple[str, ...]) -> Call:
     arguments = next((value[key] for key in keys if key in value), {})
     if not isinstance(arguments, dict):
         raise NotACall("not_object", f"arguments must be an object, not {type(arguments).__name__}")
-    return Call(name, arguments)
+    if not all(isinstance(key, str) for key in arguments):
+        raise NotACall("not_object", "argument names must be text")
+    return Call(name, storable(arguments))

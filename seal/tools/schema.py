@@ -1,12 +1,17 @@
 """The little of a tool schema that reading a call needs: parameter order and types."""
 
+import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from seal.core.errors import ParamError
 from seal.core.types import Json, ToolDoc
 
 Signature = dict[str, dict[str, str]]  # tool -> parameter -> JSON-schema type ("" unknown), in positional order
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def signature_of(schema: Any) -> Signature:
@@ -38,21 +43,23 @@ def _tool(entry: Any) -> tuple[str, dict[str, str]]:
     if isinstance(entry, Mapping):
         tool = entry.get("function", entry)
         if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):
-            parameters = tool.get("parameters") or tool.get("inputSchema") or {}
-            properties = parameters.get("properties") or {}
-            return tool["name"], {name: str(spec.get("type", "")) for name, spec in properties.items()}
+            return tool["name"], _properties(tool.get("parameters") or tool.get("inputSchema") or {})
     raise ParamError("tool schema entry", repr(entry)[:80], "every tool needs a name and JSON-schema parameters")
+
+
+def _properties(parameters: Any) -> dict[str, str]:
+    properties = parameters.get("properties") or {} if isinstance(parameters, Mapping) else None
+    if not isinstance(properties, Mapping) or not all(isinstance(spec, Mapping) for spec in properties.values()):
+        raise ParamError("tool parameters", repr(parameters)[:80], 'write {"properties": {"parameter": {"type": ...}}}')
+    return {name: str(spec.get("type", "")) for name, spec in properties.items()}
 
 
 def coerce(value: str, kind: str) -> Json:
     """A bare word toward its declared type; left as text where it is not of that type."""
     if kind == "boolean" and value in ("true", "false"):
         return value == "true"
-    try:
-        if kind == "integer" and len(value) < 20:
-            return int(value)
-        if kind in ("number", "float"):
-            return float(value)
-    except ValueError:
-        pass
+    if kind == "integer" and _INTEGER.fullmatch(value):
+        return int(value)
+    if kind in ("number", "float") and _NUMBER.fullmatch(value) and isfinite(float(value)):
+        return float(value)
     return value

@@ -1,4 +1,4 @@
-"""A verdict for every user turn, without early return, by running the policy's calls and the gold calls side by side."""
+"""A verdict for every user turn, without early return: the policy's calls and the gold calls run side by side."""
 
 import hashlib
 import json
@@ -63,5 +63,12 @@ def first_difference(state: Mapping[str, Json], expected: Mapping[str, Json]) ->
 
 def digest(value: Json) -> str:
     """8 hex digits of a JSON-like value."""
-    text = json.dumps(value, sort_keys=True, default=repr)
-    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+    text = json.dumps(_text_keys(value), sort_keys=True, default=repr)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def _text_keys(value: Json) -> Json:
+    """Keys of mixed types (an id as number beside one as text) cannot be sorted: those that are no text are marked."""
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else f"<{key!r}>": _text_keys(item) for key, item in value.items()}
+    return [_text_keys(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,49 @@
+"""BFCL V3 multi-turn: 800 tasks of 200 scenarios in four categories, run as the official harness runs them."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from seal.core.types import Fact, Task, ToolDoc
+from seal.env.bfcl.data import load_docs, load_tasks
+from seal.env.bfcl.package import package_version
+from seal.env.bfcl.session import BfclSession
+
+
+class BfclEnv:
+    """The Environment over the installed bfcl_eval package. Raises DependencyError where that is missing."""
+
+    name = "bfcl"
+    max_steps_per_turn = 21  # the official loop breaks when the count exceeds 20
+    judges_abstention = False
+
+    def __init__(self) -> None:
+        self.version = package_version()
+
+    @cached_property
+    def _documents(self) -> tuple[dict[str, dict[str, ToolDoc]], dict[str, tuple[Fact, ...]]]:
+        return load_docs()
+
+    @cached_property
+    def _docs(self) -> dict[str, ToolDoc]:
+        return {name: doc for docs in self._documents[0].values() for name, doc in docs.items()}
+
+    @cached_property
+    def _tasks(self) -> list[Task]:
+        return load_tasks(self._documents[0])
+
+    def tasks(self) -> list[Task]:
+        return self._tasks
+
+    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        return tuple(self._docs[name] for name in task.toolset if task.holdout.get(name, 0) <= turn)
+
+    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        return tuple(self._docs[name] for name in task.toolset if turn and task.holdout.get(name, 0) == turn)
+
+    def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
+        wanted = set(tools)
+        return tuple(fact for name, facts in self._documents[1].items() if name in wanted for fact in facts)
+
+    def open(self, task: Task) -> BfclSession:
+        state = task.initial_state
+        return BfclSession(state["classes"], state["config"], state["long_context"])

@@ -1,0 +1,105 @@
+"""BFCL's entries and tool documents as tasks and ToolDocs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+from seal.core.types import Fact, Json, Param, Task, ToolDoc, UserTurn
+from seal.env.bfcl.bad import KNOWN_BAD
+from seal.env.bfcl.package import CATEGORIES, MODULES, lines
+from seal.env.bfcl.world import signatures
+from seal.tools.literal import call_of, tree_of
+from seal.tools.prose import enum_in_text
+
+REVEAL = "I have updated some more functions you can choose from. What about now?"  # official words of a reveal turn
+DEV_EVERY = 5  # of the training scenarios
+_TYPES = {"float": "number", "dict": "object", "tuple": "array", "any": ""}
+
+
+def load_tasks(tools: Mapping[str, Mapping[str, ToolDoc]]) -> list[Task]:
+    """All 800 tasks in the official order. `tools`: per class, as `load_docs` gives them."""
+    splits = _splits()
+    tasks = []
+    for category in CATEGORIES:
+        file = f"BFCL_v4_multi_turn_{category}.json"
+        answers = {answer["id"]: answer["ground_truth"] for answer in lines("possible_answer", file)}
+        tasks += [_task(entry, answers[entry["id"]], category, tools, splits) for entry in lines(file)]
+    return tasks
+
+
+def _task(entry: Json, answer: Json, category: str, tools: Mapping, splits: Mapping[str, str]) -> Task:
+    classes = entry["involved_classes"]
+    toolset = tuple(tool for name in classes for tool in tools[name])
+    order = {tool: dict.fromkeys(names, "") for name in classes for tool, names in signatures(name).items()}
+    return Task(
+        task_id=entry["id"],
+        env="bfcl",
+        category=category,
+        scenario_id=entry["id"].rsplit("_", 1)[1],
+        split=splits[entry["id"]],
+        turns=tuple(
+            UserTurn(_message(said), tuple(call_of(tree_of(text), order) for text in gold))
+            for said, gold in zip(entry["question"], answer, strict=True)
+        ),
+        initial_state={
+            "classes": classes,
+            "config": entry["initial_config"],
+            "long_context": category == "long_context",
+        },
+        toolset=toolset,
+        holdout={tool: int(turn) for turn, names in entry.get("missed_function", {}).items() for tool in names},
+        known_bad=KNOWN_BAD.get(entry["id"], ""),
+    )
+
+
+def _message(said: Sequence[Json]) -> str:
+    return "\n".join(message["content"] for message in said) if said else REVEAL
+
+
+def _splits() -> dict[str, str]:
+    """The published halves; of the training half every fifth scenario, by base index, is dev. No scenario crosses."""
+    ids = json.loads(files("seal.env.bfcl").joinpath("split.json").read_text())
+    scenarios = sorted({int(task_id.rsplit("_", 1)[1]) for task_id in ids["train"]})
+    dev = {str(index) for index in scenarios[DEV_EVERY - 1 :: DEV_EVERY]}
+    train = {name: "dev" if name.rsplit("_", 1)[1] in dev else "train" for name in ids["train"]}
+    return train | dict.fromkeys(ids["test"], "test")
+
+
+def load_docs() -> tuple[dict[str, dict[str, ToolDoc]], dict[str, tuple[Fact, ...]]]:
+    """`{class: {tool: doc}}` and `{tool: facts}`, in the official order of tools."""
+    docs: dict[str, dict[str, ToolDoc]] = {}
+    facts: dict[str, tuple[Fact, ...]] = {}
+    for name, module in MODULES.items():
+        entries = lines("multi_turn_func_doc", f"{module}.json")
+        docs[name] = {entry["name"]: _doc(entry, signatures(name)[entry["name"]]) for entry in entries}
+        facts |= {entry["name"]: _facts(docs[name][entry["name"]], entry) for entry in entries}
+    return docs, facts
+
+
+def _doc(entry: Json, order: Sequence[str]) -> ToolDoc:
+    """Parameters stand in the order of the method's signature, by which positional arguments bind."""
+    properties, required = entry["parameters"]["properties"], entry["parameters"].get("required", [])
+    params = (
+        Param(
+            name,
+            _TYPES.get(properties[name]["type"], properties[name]["type"]),
+            name in required,
+            properties[name].get("description", ""),
+            default=properties[name].get("default"),
+        )
+        for name in sorted(properties, key=list(order).index)
+    )
+    return ToolDoc(entry["name"], entry["description"], tuple(params))
+
+
+def _facts(doc: ToolDoc, entry: Json) -> tuple[Fact, ...]:
+    """All of it is documented but what a tool returns: that stands in the data file, not in the bare docs."""
+    facts = [Fact(doc.name, "", "purpose", doc.description, documented=True)]
+    if fields := sorted(entry.get("response", {}).get("properties", {})):
+        facts.append(Fact(doc.name, "", "returns", fields))
+    for param in doc.params:
+        facts.append(Fact(doc.name, param.name, "required", param.required, documented=True))
+        facts.append(Fact(doc.name, param.name, "type", param.type, documented=True))
+        if values := enum_in_text(param.description):
+            facts.append(Fact(doc.name, param.name, "enum", list(values), documented=True))
+    return tuple(facts)

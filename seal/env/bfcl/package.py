@@ -1,0 +1,65 @@
+"""The installed bfcl_eval package as data and as code objects, without importing what it must not import.
+
+Importing bfcl_eval.utils or its constants.eval_config makes folders beside the package, and its runner loads every
+vendor's SDK. What is needed here, data files and environment classes, is found on the path and needs mpmath alone.
+"""
+
+import json
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, MappingProxyType
+
+from seal.core.errors import ArtifactError, DependencyError
+from seal.core.types import Json
+
+CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
+MODULES = MappingProxyType(
+    {
+        "GorillaFileSystem": "gorilla_file_system",
+        "MathAPI": "math_api",
+        "MessageAPI": "message_api",
+        "TwitterAPI": "posting_api",
+        "TicketAPI": "ticket_api",
+        "TradingBot": "trading_bot",
+        "TravelAPI": "travel_booking",
+        "VehicleControlAPI": "vehicle_control",
+    }
+)
+WORLDS = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+
+
+@cache
+def root() -> Path:
+    """The package's folder. Raises DependencyError when it is not installed."""
+    spec = find_spec("bfcl_eval")
+    if spec is None or not spec.submodule_search_locations:
+        remedy = "pip install --no-deps -r requirements-nodeps.lock, and mpmath"
+        raise DependencyError("package", "bfcl_eval is not installed", remedy)
+    return Path(spec.submodule_search_locations[0])
+
+
+def package_version() -> str:
+    root()
+    try:
+        return version("bfcl_eval")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def lines(*parts: str) -> list[Json]:
+    """One of the package's JSON-lines data files. Raises ArtifactError where it is missing or broken."""
+    path = root().joinpath("data", *parts)
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise ArtifactError("BFCL data file", f"{'/'.join(parts)}: {error}", "install the pinned bfcl_eval") from None
+
+
+@cache
+def code(module: str) -> CodeType:
+    """The compiled body of one environment module, for running it in a namespace of one's own."""
+    path = root() / "eval_checker" / "multi_turn_eval" / "func_source_code" / f"{module}.py"
+    return SourceFileLoader(f"{WORLDS}.{module}", str(path)).get_code(f"{WORLDS}.{module}")

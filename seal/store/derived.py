@@ -1,0 +1,134 @@
+"""The views that answer more than one table does, as SQL over the plain ones; later ones build on earlier ones.
+
+Rates are shares of user turns in [0, 1]. A failure is a turn's own: its primary label, root, of the policy's doing.
+"""
+
+from collections.abc import Iterable
+
+from seal.core.labels import FAILURES, NOT_THE_POLICY
+
+
+def _words(labels: Iterable[str]) -> str:
+    return ", ".join(f"'{label}'" for label in sorted(labels))
+
+
+TRAJECTORIES = """
+SELECT t.* EXCLUDE (category, n_turns), coalesce(t.category, k.category) AS category, k.scenario_id, k.split,
+  coalesce(t.n_turns, len(k.turns)) AS n_turns, o.success, o.progress
+FROM stored.plain_trajectories t
+LEFT JOIN stored.outcomes o USING (round, phase, rollout_id)
+LEFT JOIN tasks k ON k.task_id = t.task_id
+"""
+
+FAILURE_ROWS = f"""
+SELECT d.round, d.parent, d.depth, d.phase, d.rollout_id, t.task_id, t.category, t.split, t.interface_mode,
+  d.turn, d.step, d.label, d.detail, d.tool, d.parameter, d.confidence, d.evidence
+FROM diagnoses d JOIN trajectories t USING (round, phase, rollout_id)
+WHERE d."primary" AND d.root AND d.label IN ({_words(FAILURES)})
+"""
+
+# Every label that the split ever showed, in every round, against the parent: a label that is gone has rate 0.
+LABEL_SHIFT = f"""
+WITH usable AS (
+  SELECT round, phase, rollout_id, split FROM trajectories
+  WHERE phase = 'evaluate' AND interface_mode = 'off' AND stop_reason <> 'env_error'
+    AND (round, rollout_id) NOT IN
+      (SELECT (round, rollout_id) FROM diagnoses WHERE label IN ({_words(NOT_THE_POLICY)}))
+), turns AS (
+  SELECT round, split, count(DISTINCT (rollout_id, turn)) AS turns
+  FROM usable JOIN diagnoses USING (round, phase, rollout_id) GROUP BY ALL
+), hits AS (
+  SELECT round, split, label, count(*) AS n
+  FROM usable JOIN failures USING (round, phase, rollout_id, split) GROUP BY ALL
+), rates AS (
+  SELECT round, split, label, coalesce(n, 0) AS n, turns, coalesce(n, 0) / turns AS rate
+  FROM turns JOIN (SELECT DISTINCT split, label FROM hits) USING (split) LEFT JOIN hits USING (round, split, label)
+)
+SELECT round, r.parent, r.depth, now.split, now.label, now.n, now.turns, now.rate, now.rate - before.rate AS change
+FROM rates now LEFT JOIN rounds r USING (round)
+LEFT JOIN rates before ON before.round = r.parent AND before.split = now.split AND before.label = now.label
+"""
+
+# What a cue is worth: within a task, evolved rollouts that had it against those that left it out at random.
+CUE_EFFECT = """
+WITH evolved AS (
+  SELECT t.round, t.parent, t.depth, t.phase, t.task_id, t.dropped_item, t.success::INT AS success, k.toolset
+  FROM trajectories t JOIN tasks k USING (task_id)
+  WHERE t.interface_mode <> 'off' AND t.phase <> 'evaluate' AND t.success IS NOT NULL
+), cues AS (
+  SELECT DISTINCT ON (item) item, kind, target, text, split_part(target, '.', 1) AS tool
+  FROM stored.interface_items ORDER BY item, round
+), tried AS (
+  SELECT DISTINCT round, phase, dropped_item AS item FROM evolved WHERE dropped_item <> ''
+), exposed AS (
+  SELECT evolved.* EXCLUDE (toolset), tried.item, dropped_item <> tried.item AS had
+  FROM evolved JOIN tried USING (round, phase) LEFT JOIN cues USING (item)
+  WHERE list_contains(toolset, tool) OR (tool IN (SELECT unnest(toolset) FROM tasks)) IS NOT TRUE
+), by_task AS (
+  SELECT round, parent, depth, phase, item, task_id, count(*) FILTER (had) AS n_with,
+    count(*) FILTER (NOT had) AS n_without, avg(success) FILTER (had) - avg(success) FILTER (NOT had) AS effect
+  FROM exposed GROUP BY ALL
+)
+SELECT b.round, b.parent, b.depth, b.phase, b.item, c.kind, c.target, c.text,
+  sum(effect * n_with * n_without / (n_with + n_without)) / sum(n_with * n_without / (n_with + n_without))
+    FILTER (n_with > 0 AND n_without > 0) AS uplift,
+  count(*) FILTER (n_with > 0 AND n_without > 0) AS tasks,
+  sum(n_with)::BIGINT AS n_with, sum(n_without)::BIGINT AS n_without
+FROM by_task b LEFT JOIN cues c USING (item) GROUP BY ALL
+"""
+
+# How calls of a tool end; error_kind '' is success. Texts that are no call have the tool ''.
+TOOL_MATRIX = """
+WITH played AS (
+  SELECT s.round, s.parent, s.depth, s.phase, t.interface_mode, s.calls, s.results, s.errors
+  FROM steps s JOIN trajectories t USING (round, phase, rollout_id)
+), ended AS (
+  SELECT * EXCLUDE (calls, results, errors, pair), pair[1].name AS tool, pair[2].error_kind AS error_kind
+  FROM (SELECT *, unnest(list_zip(calls, results)) AS pair FROM played)
+  UNION ALL
+  SELECT * EXCLUDE (calls, results, errors, error), '' AS tool, error.kind AS error_kind
+  FROM (SELECT *, unnest(errors) AS error FROM played)
+)
+SELECT *, n / sum(n) OVER (PARTITION BY round, phase, interface_mode, tool) AS share
+FROM (SELECT *, count(*) AS n FROM ended GROUP BY ALL)
+"""
+
+# A root failure and what followed from it in later turns.
+CASCADES = f"""
+WITH follows AS (
+  SELECT round, phase, rollout_id, turn, label, TRY_CAST(evidence ->> 'from_turn' AS INTEGER) AS from_turn
+  FROM diagnoses WHERE "primary" AND NOT root AND label IN ({_words(FAILURES)})
+)
+SELECT f.round, f.parent, f.depth, f.phase, f.rollout_id, f.task_id, f.category, f.interface_mode,
+  f.turn AS root_turn, f.label AS root_label, f.detail AS root_detail, f.tool AS root_tool,
+  count(c.turn) AS consequences, coalesce(list(c.label ORDER BY c.turn) FILTER (c.turn IS NOT NULL), []) AS labels
+FROM failures f LEFT JOIN follows c
+  ON (c.round, c.phase, c.rollout_id, c.from_turn) = (f.round, f.phase, f.rollout_id, f.turn)
+GROUP BY ALL
+"""
+
+# User turns in which the policy was shown an error, and whether the turn was right in the end.
+RECOVERIES = """
+WITH errors AS (
+  SELECT round, parent, depth, phase, rollout_id, turn, step,
+    list_concat([r.error_kind FOR r IN results IF r.error_kind <> ''], [e.kind FOR e IN errors]) AS kinds
+  FROM steps
+)
+SELECT e.round, e.parent, e.depth, e.phase, t.interface_mode, t.task_id, t.category, e.rollout_id, e.turn,
+  sum(len(e.kinds))::INTEGER AS n_errors, flatten(list(e.kinds ORDER BY e.step)) AS error_kinds,
+  flatten(list(e.kinds ORDER BY e.step))[1] AS first_error, v.valid AS recovered
+FROM errors e JOIN trajectories t USING (round, phase, rollout_id)
+JOIN stored.verdicts v USING (round, phase, rollout_id, turn)
+WHERE len(e.kinds) > 0
+GROUP BY ALL
+"""
+
+DERIVED = {
+    "trajectories": TRAJECTORIES,
+    "failures": FAILURE_ROWS,
+    "label_shift": LABEL_SHIFT,
+    "cue_effect": CUE_EFFECT,
+    "tool_matrix": TOOL_MATRIX,
+    "cascades": CASCADES,
+    "recoveries": RECOVERIES,
+}

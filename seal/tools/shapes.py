@@ -1,0 +1,84 @@
+"""Error or not, and of which kind, read from a tool result's text alone: for logs whose executor did not say.
+
+Shapes seen in the wild: {"error": text or code}, a bare "Error ..." string, a Python-repr list of such, a traceback.
+False flags, None, {} and texts that merely mention errors are normal results.
+"""
+
+import ast
+import json
+import re
+
+from seal.core.types import Json
+
+MAX_LITERAL = 20_000  # characters of a result that are looked into
+_ERROR_KEYS = ("error", "errors", "exception")
+_HINT = re.compile("error|exception")  # what every shape but the bare one holds: most results need no look inside
+_BARE = re.compile(r"^\W*(error|exception|traceback)\b", re.IGNORECASE)
+_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        ("unknown_tool", r"name '\w+' is not defined|unknown (tool|function)|no such (tool|function)"),
+        (
+            "missing_argument",
+            r"missing\b.*(argument|parameter|field)|(argument|parameter|field)\b.*\brequired|^error missing",
+        ),
+        ("unexpected_argument", r"unexpected\b.*(argument|parameter|field)|additional propert|^error unexpected"),
+        (
+            "wrong_type",
+            r"not supported between|invalid type|type ?error|must be (an? )?(str|int|float|num|bool|list|array|obj)",
+        ),
+        ("timeout", r"time[d -]?\s?out"),
+        (
+            "permission",
+            r"permission|denied|unauthori[sz]ed|forbidden|not authenticated|log(ged)? ?in\b|invalid.* token|token (expired|not)"
+            r"|\b40[13]\b",
+        ),
+        ("not_found", r"not found|no such|not registered|does(n't| not) exist|\b404\b"),
+        (
+            "precondition",
+            r"\b(first|before|already|refused|closed|exists|insufficient|not (yet|open|active|started|pending|running))\b",
+        ),
+        ("invalid_value", r"invalid|must be|not (a )?valid|out of range|allowed values|one of"),
+    )
+)
+
+
+def error_kind(text: str) -> str:
+    """One of seal.core.types.ERROR_KINDS, or "" for a normal result."""
+    message = error_text(text)
+    if message is None:
+        return ""
+    return next((kind for kind, pattern in _KINDS if pattern.search(message)), "other")
+
+
+def error_text(text: str) -> str | None:
+    """What a result complains of; None for a normal result."""
+    if _BARE.match(text):
+        return text
+    if not _HINT.search(text):
+        return None
+    return _complaint(_literal(text))
+
+
+def _complaint(value: Json) -> str | None:
+    if isinstance(value, dict):
+        return next((str(value[key]) for key in _ERROR_KEYS if value.get(key)), None)
+    if isinstance(value, list):
+        texts = (item if isinstance(item, str) and _BARE.match(item) else _complaint(item) for item in value)
+        return next((text for text in texts if text is not None), None)
+    return None
+
+
+def _literal(text: str) -> Json:
+    """The JSON or Python literal a text is, or None. Literals only: nothing is evaluated."""
+    text = text.strip()
+    if text[:1] not in ("{", "[") or len(text) > MAX_LITERAL:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None

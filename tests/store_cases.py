@@ -1,0 +1,116 @@
+"""A small finished tree of rounds, r0 -> r1 -> r2, made by the real rooms and writers with scripted policies."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.settings import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, Round, TrainParams
+from seal.diagnose.profile import profile
+from seal.env.shop import ShopEnv
+from seal.evaluate.evolution import next_interface
+from seal.evaluate.suite import evaluate_policy
+from seal.interface.state import InterfaceState
+from seal.policy.scripted import FaultyPolicy
+from seal.rollout.collect import collect
+from seal.store.files import write_json
+from seal.store.tables import (
+    rows_of_diagnoses,
+    rows_of_items,
+    rows_of_outcomes,
+    rows_of_rollouts,
+    rows_of_tasks,
+    rows_of_verdicts,
+    write_table,
+)
+from seal.train.judged import Judged
+from seal.train.loop import judge
+from seal.train.reweight import Factors, WeightParams, weigh
+
+LINEAGE = [("r0", "", 0), ("r1", "r0", 1), ("r2", "r1", 2)]
+COLLECT = CollectParams(tasks=6, group_size=6, evolved=4, item_dropout=0.7)
+PARAMS = Round("r0", "shop", COLLECT, DiagnoseParams(), EvolveParams(), TrainParams(), EvaluateParams())
+RATES = {"r0": 0.6, "r1": 0.4, "r2": 0.2}  # of faults: each round's policy is better than its parent's
+
+
+@cache
+def env() -> ShopEnv:
+    return ShopEnv(seed=0, train=12, dev=3, test=6)
+
+
+def write_judged(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, step: int = 0) -> None:
+    """Trajectories to diagnoses of judged rollouts, all in one folder."""
+    rollouts = [j.rollout for j in judged]
+    for name, rows in rows_of_rollouts(rollouts, round_id, phase, step, env().tasks()).items():
+        write_table(folder / f"{name}.parquet", name, rows)
+    ids = [j.rollout.rollout_id for j in judged]
+    verdicts = dict(zip(ids, (j.verdicts for j in judged)))
+    diagnoses = dict(zip(ids, (j.diagnoses for j in judged)))
+    outcomes = dict(zip(ids, ((j.success, j.progress) for j in judged)))
+    write_table(folder / "verdicts.parquet", "verdicts", rows_of_verdicts(verdicts, round_id, phase))
+    write_table(folder / "outcomes.parquet", "outcomes", rows_of_outcomes(rollouts, outcomes, round_id, phase))
+    write_table(folder / "diagnoses.parquet", "diagnoses", rows_of_diagnoses(diagnoses, round_id, phase))
+
+
+def write_tree(root: Path) -> Path:
+    """The workspace's data folder, complete but for policies."""
+    write_table(root / "data" / "tasks" / "shop.parquet", "tasks", rows_of_tasks(env().tasks()))
+    state, found = InterfaceState(), []
+    for round_id, parent, depth in LINEAGE:
+        folder = root / "data" / "rounds" / round_id
+        if parent:
+            state, found = _write_round(folder, round_id, parent, depth, state, found)
+        else:
+            write_table(folder / "diagnose" / "profile.parquet", "profile", [])
+        _write_evaluation(folder, round_id, state)
+    return root
+
+
+def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: InterfaceState, before: list[dict]):
+    policy = FaultyPolicy(RATES[parent])
+    judged = judge(env(), collect(env(), policy, state, COLLECT, round_id, depth, 0), DEFAULT_PRIORITY)
+    write_judged(folder / "collect", judged, round_id, "collect")
+    for stage, tables in (("verify", ("verdicts", "outcomes")), ("diagnose", ("diagnoses",))):
+        (folder / stage).mkdir()
+        for table in tables:
+            (folder / "collect" / f"{table}.parquet").rename(folder / stage / f"{table}.parquet")
+    found = _profile(judged, round_id, before)
+    write_table(folder / "diagnose" / "profile.parquet", "profile", found, round=round_id)
+    evolved = next_interface(env(), policy, state, judged, found, PARAMS, round_id, depth, 0)
+    items = rows_of_items(evolved.state.items, evolved.state.hash, round_id, evolved.uplifts)
+    write_table(folder / "interface" / "interface_items.parquet", "interface_items", items)
+    write_table(folder / "interface" / "changes.parquet", "changes", evolved.changes)
+    fresh = collect(env(), policy, evolved.state, COLLECT, round_id, depth, 0, "train", 1)
+    trained = judge(env(), fresh, DEFAULT_PRIORITY)
+    write_judged(folder / "train", trained, round_id, "train", 1)
+    write_table(folder / "train" / "weights.parquet", "weights", _weights(trained, round_id))
+    return evolved.state, found
+
+
+def _write_evaluation(folder: Path, round_id: str, state: InterfaceState) -> None:
+    policy = FaultyPolicy(RATES[round_id])
+    evaluation = evaluate_policy(env(), policy, state, EvaluateParams(), DEFAULT_PRIORITY, round_id, 0)
+    write_judged(folder / "evaluate", evaluation.judged(), round_id, "evaluate")
+    (folder / "evaluate" / "tokens.parquet").unlink()
+    write_table(folder / "evaluate" / "evaluations.parquet", "evaluations", evaluation.rows(round_id))
+    write_json(folder / "metrics.json", {"round": round_id, "policy_hash": policy.hash})
+
+
+def _profile(judged: Sequence[Judged], round_id: str, before: list[dict]) -> list[dict]:
+    played = rows_of_rollouts([j.rollout for j in judged], round_id, "collect", 0, env().tasks())["trajectories"]
+    labels = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, "collect")
+    played = [{**row, "mode": row["interface_mode"]} for row in played]
+    return profile(played, labels, {task.task_id: task.category for task in env().tasks()}, before)
+
+
+def _weights(judged: Sequence[Judged], round_id: str) -> list[dict]:
+    rows = []
+    for j in judged:
+        tokens = dict.fromkeys(range(len(j.verdicts)), 1)
+        for row in weigh(j, 1.0 if j.success else -1.0, tokens, WeightParams(), Factors()):
+            values = {"turn": row.turn, "advantage": row.advantage, "utility": row.utility}
+            key = {"round": round_id, "phase": "train", "train_step": 1, "rollout_id": row.rollout_id}
+            rows.append({**key, **values, "weight": row.weight, "reason": row.reason})
+    return rows
+
+

@@ -1,16 +1,19 @@
-"""evaluate@<round>: held-out tasks with the trained policy, and what the round was worth (metrics.json)."""
+"""evaluate@<round>: the round's contracts, then held-out tasks with the trained policy, and metrics.json."""
 
 import shutil
 
 from _stage import Stage, evaluated, main, read_csv, write_csv, write_evaluation
 
 from seal.evaluate.metrics import CURVE_COLUMNS, cost, curve_row, metrics, round_metrics
+from seal.store.contracts import validate_round
 from seal.store.files import atomic_dir, read_json, write_json
-from seal.store.tables import read_table
+from seal.store.lineage import tasks_path
+from seal.store.tables import read_table, write_table
 
 
 def run(stage: Stage) -> None:
     entry, parent = stage.entry, stage.parent
+    checked = validate_round(stage.path(""), stage.path("", parent), tasks_path(stage.root, entry.env))
     policy, before, after = stage.policy(stage.id), stage.interface(parent), stage.interface(stage.id)
     evaluation = evaluated(stage, policy, after, entry.diagnose.priority)
     old = stage.path("evaluate", parent)
@@ -32,6 +35,7 @@ def run(stage: Stage) -> None:
     )
     with atomic_dir(stage.path("evaluate")) as out:
         write_evaluation(out, evaluation, stage)
+        write_table(out / "validation.parquet", "validation", checked)
         shutil.copy(old / "start.parquet", out / "start.parquet")
         write_csv(out / "curve.csv", [*read_csv(old / "curve.csv"), curve_row(found)], CURVE_COLUMNS)
     write_json(stage.path("metrics.json"), found)

@@ -16,7 +16,7 @@ def run(stage: Stage) -> None:
     inputs = [stage.path(what) for what in ("collect", "verify", "diagnose", "interface.json")]
     inputs += [stage.path("policy", parent), stage.path("train", parent) / "reweight.json"]
     policy = stage.policy(parent)
-    with progress(f"train@{stage.id}", entry.train.steps, "step") as stepped:
+    with progress(f"train@{stage.id}", 0 if entry.train.algorithm == "none" else entry.train.steps, "step") as stepped:
         result = train_round(
             policy,
             stage.env,
@@ -35,7 +35,8 @@ def run(stage: Stage) -> None:
     steps = [step for row in result.curve if row["step"] for step in repeat(row["step"], row["rollouts"])]
     step_of = {j.rollout.rollout_id: step for j, step in zip(result.fresh, steps, strict=True)}
     with atomic_dir(stage.path("train")) as out:
-        write_judged(out, result.fresh, stage.id, "train", train_step=step_of, tasks=stage.env.tasks())
+        if result.fresh:
+            write_judged(out, result.fresh, stage.id, "train", train_step=step_of, tasks=stage.env.tasks())
         write_table(out / "weights.parquet", "weights", result.weights)
         write_csv(out / "curve.csv", result.curve, CURVE)
         write_json(out / "reweight.json", result.factors.to_json())

@@ -112,5 +112,3 @@ def _weights(judged: Sequence[Judged], round_id: str) -> list[dict]:
             key = {"round": round_id, "phase": "train", "train_step": 1, "rollout_id": row.rollout_id}
             rows.append({**key, **values, "weight": row.weight, "reason": row.reason})
     return rows
-
-

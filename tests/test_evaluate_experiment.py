@@ -1,7 +1,10 @@
 """Experiments: resumable to the byte, keyed by their parameters, summarised with intervals over seeds."""
 
+import argparse
+
 import pytest
 
+from seal.commands import experiment as command
 from seal.core.errors import ParamError
 from seal.core.params import EvaluateParams, Round, parse_params
 from seal.core.typed import plain, read
@@ -9,6 +12,7 @@ from seal.evaluate import rounds
 from seal.evaluate.arms import ARMS, EXPERIMENTS
 from seal.evaluate.experiment import plan, records, run_job, run_jobs
 from seal.evaluate.summary import summarise
+from seal.store.parquet import read_parquet
 
 SMALL = {"collect": {"tasks": 3, "group_size": 4, "evolved": 2}, "train": {"algorithm": "none"}}
 CHEAP = {"evaluate": {"tasks": 6}}
@@ -115,3 +119,51 @@ def test_a_gain_in_every_seed_is_a_gain_and_a_gain_in_one_is_not():
     assert rows["b", 1]["gain"] == pytest.approx(0.4 / 7, abs=1e-5) and rows["b", 1]["gain_low"] <= 0
     assert rows["b", 1]["margin"] < 0 and rows["b", 1]["margin_high"] < 0
     assert rows["a", 1]["on"] is None and rows["a", 1]["rollouts"] == 100
+
+
+PARAMS = """
+run: {seed: 3, threads: 1}
+envs:
+  shop: {seed: 0, train: 3, dev: 2, test: 3}
+starts:
+  r0:
+    env: shop
+    recipe: 1
+    policy: {kind: scripted, variant: faulty, rate: 0.5}
+    evaluate:
+      {split: test, tasks: 0, trials: 1, temperature: 0.0, measure_on: true, max_action_tokens: 24, context: 512}
+defaults:
+  collect: {tasks: 3, group_size: 4, evolved: 2}
+  evaluate: {tasks: 6}
+"""
+
+
+def test_the_command_prints_a_table_and_keeps_results(tmp_path, capsys):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    words = "margin --seeds 2 --rounds 1 --set train.algorithm=none --root".split()
+    args = parser.parse_args([*words, str(tmp_path), "--results", str(tmp_path / "results")])
+    assert command.run(args) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[:3] for line in out.splitlines()[2:6]] == [
+        [arm, depth, "2"] for arm in ("vanilla", "seal") for depth in ("r0", "r1")
+    ]
+    before = _files(tmp_path / "results")
+    outcomes = read_parquet(tmp_path / "results" / "outcomes.parquet")
+    assert outcomes.num_rows > 40 and set(outcomes["arm"].to_pylist()) == {"vanilla", "seal"}
+    assert command.run(args) == 0 and capsys.readouterr().out == out
+    assert _files(tmp_path / "results") == before
+    with pytest.raises(ParamError, match="--seeds"):
+        command.run(parser.parse_args(["rises", "--seeds", "0"]))
+
+
+@pytest.mark.slow
+def test_arms_train_the_reader_and_two_workers_do_the_same(tmp_path):
+    change = {"train": {"algorithm": "grpo", "steps": 2}, "evaluate": {"tasks": 4}}
+    jobs = plan(_params("nano"), "margin", seeds=1, rounds=1, change=change)
+    found = run_jobs(jobs, tmp_path / "one")
+    assert [r["metrics"]["total"] for r in found][1]["updates"] == 4
+    assert all(r["metrics"]["total"]["tokens"] > 0 for r in found if r["depth"])
+    run_jobs(jobs, tmp_path / "two", workers=2)
+    assert _files(tmp_path / "one") == _files(tmp_path / "two")

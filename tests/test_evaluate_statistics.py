@@ -54,9 +54,9 @@ def _coverage(n_clusters: int, per_cluster: int, spread: float, worlds: int, row
 
 
 def test_the_interval_covers_where_one_over_rows_does_not():
-    assert 0.90 <= _coverage(40, 4, 0.3, 200) <= 0.99
-    assert 0.90 <= _coverage(7, 30, 0.15, 200) <= 1.0  # few clusters
-    assert _coverage(7, 30, 0.15, 200, rows_are_clusters=True) < 0.75
+    assert 0.90 <= _coverage(40, 4, 0.3, 120) <= 0.99
+    assert 0.90 <= _coverage(7, 30, 0.15, 120) <= 1.0  # few clusters
+    assert _coverage(7, 30, 0.15, 60, rows_are_clusters=True) < 0.75
 
 
 def test_seeds_and_shared_scenarios_are_both_sources_of_error():

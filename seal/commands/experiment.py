@@ -14,9 +14,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=3, help="rounds per run (default: %(default)s)")
     parser.add_argument("--arms", default="", help=f"other arms, comma-separated, of: {', '.join(ARMS)}")
     parser.add_argument("--start", default="", help="start of params.yaml (default: its first)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all arms, e.g. train.lr=1e-4")
-    parser.add_argument("--workers", type=int, default=1, help="runs at a time, one process each (default: %(default)s)")
-    parser.add_argument("--out", type=Path, help="where runs are kept (default: data/experiments/<name>)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="of all arms, such as train.lr=1e-4"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, help="processes, one run each at a time (default: %(default)s)"
+    )
+    parser.add_argument("--out", type=Path, help="where runs are kept (default: .seal/experiments/<name>)")
     parser.add_argument("--results", type=Path, help="write the summary tables there too, to be committed")
     parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
 
@@ -35,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     arms = [arm for arm in args.arms.split(",") if arm]
     params = load_params(args.root / "params.yaml")
     jobs = plan(params, args.name, args.seeds, args.rounds, arms, args.start, parse_settings(args.set))
-    out = args.out or args.root / "data" / "experiments" / args.name
+    out = args.out or args.root / ".seal" / "experiments" / args.name
     records = run_jobs(jobs, out, args.workers, lambda line: print(line, file=sys.stderr, flush=True))
     env = load_env(jobs[0].env, **jobs[0].env_options)
     tasks = {task.task_id: task for task in env.tasks()}

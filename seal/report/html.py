@@ -14,7 +14,7 @@ from seal.core.types import Task
 from seal.interface.state import InterfaceState, Item
 from seal.report.data import Round, diff, lineages, load_rounds
 from seal.report.episodes import Episode, episode_html, examples
-from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts
+from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
 
@@ -34,7 +34,7 @@ def page(root: Path) -> str:
     """The HTML text."""
     rounds = load_rounds(root)
     tasks = stored_tasks(root, rounds)
-    main = max(lineages(rounds), key=len)
+    main = max(lineages(rounds), key=lambda line: (len(line), line[-1].metrics.get("dev", {}).get("mean", 0.0)))
     parts = [
         _header(rounds, main),
         _section("Results", _results(rounds), _categories(rounds)),
@@ -190,10 +190,12 @@ def _episodes(main: Sequence[Round], tasks: Mapping[str, Task]) -> str:
         return ""
     first, last = main[0].id, main[-1].id
     note = f"One task for each frequent failure of {first}, as {first} and as {last} played it, interface off."
-    return f'<p class="soft">{escape(note)}</p>' + "".join(_example(main, *example) for example in found)
+    return f'<p class="soft">{escape(note)}</p>' + "".join(
+        _example(main, *example, is_open=not i) for i, example in enumerate(found)
+    )
 
 
-def _example(main: Sequence[Round], label: str, before: Episode, after: Episode) -> str:
+def _example(main: Sequence[Round], label: str, before: Episode, after: Episode, is_open: bool) -> str:
     outcome = "solved" if after.success else "still failing"
     tag = f'<span class="tag {"good" if after.success else "bad"}">{outcome}</span>'
     columns = "".join(
@@ -202,7 +204,8 @@ def _example(main: Sequence[Round], label: str, before: Episode, after: Episode)
     )
     task = before.task
     title = f"{escape(label)} {tag} <span class='soft small'>{escape(task.task_id)}, {escape(task.category)}</span>"
-    return f'<details><summary>{title}</summary><div class="pair">{columns}</div></details>'
+    opened = " open" if is_open else ""
+    return f'<details{opened}><summary>{title}</summary><div class="pair">{columns}</div></details>'
 
 
 def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) -> str:
@@ -216,6 +219,7 @@ def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) 
         ("evaluation rollouts", f"{sum(r.metrics.get('evaluate', {}).get('rollouts', 0) for r in rounds):,}"),
         ("policies", ", ".join(f"{r.id} {r.metrics.get('policy_hash', '?')}" for r in rounds)),
         ("interfaces", ", ".join(f"{r.id} {r.interface.hash}" for r in rounds)),
+        ("data contracts", stored_validation(rounds) or "not run"),
     ]
     return _table(("what", "value"), rows, (0, 1), wrap=(1,))
 

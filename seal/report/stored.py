@@ -1,4 +1,4 @@
-"""What the page shows beside metrics: tasks, episodes and what cues were worth, as the stages stored them."""
+"""What the page shows beside metrics: tasks, episodes, what cues were worth, contracts; as the stages stored them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +44,16 @@ def stored_uplifts(line: Sequence[Round], tasks: Mapping[str, Task], most: int) 
     telling = sorted(found.values(), key=lambda pair: (-pair[1]["n_without"], pair[0]))[:most]
     telling.sort(key=lambda pair: (-pair[1]["uplift"], pair[0]))
     return [(text, (row["uplift"], row["low"], row["high"])) for text, row in telling]
+
+
+def stored_validation(rounds: Iterable[Round]) -> str:
+    """How many expectations each round met, "" where no round has its validation table."""
+    said = []
+    for r in rounds:
+        if rows := r.rows("validation"):
+            datasets = len({row["dataset"] for row in rows})
+            said.append(f"{r.id}: {sum(row['success'] for row in rows)} of {len(rows)} hold ({datasets} tables)")
+    return ", ".join(said)
 
 
 def _played(r: Round) -> list[dict[str, Json]]:

@@ -159,5 +159,13 @@ TABLES: dict[str, Table] = {
                 *(("success", BOOL), ("progress", FLOAT)),
             ),
         ),
+        Table(
+            "validation",
+            ("round", "dataset", "expectation", "columns"),
+            (
+                *(("round", TEXT), ("dataset", TEXT), ("expectation", TEXT), ("columns", TEXT), ("rows", INT)),
+                *(("failing", INT), ("success", BOOL)),
+            ),
+        ),
     )
 }

@@ -25,7 +25,7 @@ def tree_of(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotACall("syntax", str(error)[:200]) from None
+        raise NotACall("syntax", str(getattr(error, "msg", error))[:200]) from None
 
 
 def literal(node: ast.expr) -> Json:

@@ -12,7 +12,7 @@ from seal.core.types import Json
 
 MAX_LITERAL = 20_000  # characters of a result that are looked into
 _ERROR_KEYS = ("error", "errors", "exception")
-_HINT = re.compile("error|exception")  # what every shape but the bare one holds: most results need no look inside
+_HINT = re.compile("error|exception|traceback", re.IGNORECASE)  # in every shape: most results need no look inside
 _BARE = re.compile(r"^\W*(error|exception|traceback)\b", re.IGNORECASE)
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
@@ -30,13 +30,14 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("timeout", r"time[d -]?\s?out"),
         (
             "permission",
-            r"permission|denied|unauthori[sz]ed|forbidden|not authenticated|log(ged)? ?in\b|invalid.* token|token (expired|not)"
-            r"|\b40[13]\b",
+            r"permission|denied|unauthori[sz]ed|forbidden|not authenticated|log(ged)? ?in\b"
+            r"|invalid.* token|token (expired|not)|\b40[13]\b",
         ),
         ("not_found", r"not found|no such|not registered|does(n't| not) exist|\b404\b"),
         (
             "precondition",
-            r"\b(first|before|already|refused|closed|exists|insufficient|not (yet|open|active|started|pending|running))\b",
+            r"\b(first|before|already|refused|closed|exists|insufficient)\b"
+            r"|\bnot (yet|open|active|started|pending|running)\b",
         ),
         ("invalid_value", r"invalid|must be|not (a )?valid|out of range|allowed values|one of"),
     )
@@ -53,11 +54,12 @@ def error_kind(text: str) -> str:
 
 def error_text(text: str) -> str | None:
     """What a result complains of; None for a normal result."""
-    if _BARE.match(text):
-        return text
     if not _HINT.search(text):
         return None
-    return _complaint(_literal(text))
+    value = _literal(text)
+    if value is None:
+        return text if _BARE.match(text) else None
+    return _complaint(value)
 
 
 def _complaint(value: Json) -> str | None:

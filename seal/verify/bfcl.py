@@ -34,9 +34,10 @@ _TURN = re.compile(r"for turn (\d+)")
 def official_verdict(task: Task, turns: Sequence[Sequence[Sequence[str | Call]]]) -> dict[str, Json]:
     """`{"valid", "error_type", "turn"}` of turns of steps of calls, given as Calls or as call strings.
 
-    `turn` is the first failing user turn, None where all pass or the whole check ran too long. Another number of turns than the task's is what the
-    official runner calls force-terminated. A string that is no literal call is left out; a call of no tool of the
-    task, or one that would run for ever, stays an error. Raises DependencyError when bfcl_eval is not installed.
+    `turn` is the first failing user turn, None where all pass or the whole check ran too long. Another number of
+    turns than the task's is what the official runner calls force-terminated. A string that is no literal call is left
+    out; a call of no tool of the task, or one that would run for ever, stays an error. Raises DependencyError when
+    bfcl_eval is not installed.
     """
     root()
     if len(turns) != len(task.turns):

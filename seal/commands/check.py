@@ -1,0 +1,93 @@
+"""`seal check`: verify and diagnose the played turns of one task, as JSON."""
+
+import argparse
+
+from seal.commands import json_io
+from seal.core.errors import ParamError
+from seal.core.types import CallError, Json, Rollout, Step, Task
+from seal.env import NAMES, load_env
+from seal.env.base import Environment
+
+SHAPE = "a list of turns, each a list of steps, each a list of call strings"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--env", required=True, choices=NAMES)
+    parser.add_argument("--task", required=True, metavar="ID")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Turns on standard input. Prints `turns`, a verdict and labels each, and for BFCL the `official` verdict."""
+    turns = turns_of(json_io.read_stdin(SHAPE))
+    env = load_env(args.env)
+    task = next((task for task in env.tasks() if task.task_id == args.task), None)
+    if task is None:
+        raise ParamError("task", args.task, f"tasks of {args.env} are named like {env.tasks()[0].task_id}")
+    if len(turns) > len(task.turns):
+        raise ParamError("turns", len(turns), f"{task.task_id} has {len(task.turns)} user turns")
+    report: dict[str, Json] = {}
+    if args.env == "bfcl":
+        from seal.verify.bfcl import official_verdict
+
+        report["official"] = official_verdict(task, turns)
+    json_io.write(report | {"turns": judged(env, task, turns)})
+    return 0
+
+
+def turns_of(value: Json) -> list[list[list[str]]]:
+    """Raises ParamError naming the first place that is of another shape."""
+    if not isinstance(value, list):
+        raise ParamError("standard input", type(value).__name__, f"give {SHAPE}")
+    for number, turn in enumerate(value):
+        if not isinstance(turn, list) or not all(isinstance(step, list) for step in turn):
+            raise ParamError(f"turn {number}", repr(turn)[:80], f"give {SHAPE}")
+        for call in (call for step in turn for call in step):
+            if not isinstance(call, str):
+                raise ParamError(f"call of turn {number}", repr(call)[:80], "give call strings: \"tool(name='value')\"")
+    return value
+
+
+def played(env: Environment, task: Task, turns: list[list[list[str]]]) -> Rollout:
+    """The rollout these turns are. Fewer turns than the task's: the conversation was ended in the last one."""
+    from seal.tools.parse import parse
+
+    session, docs = env.open(task), env.docs(task, len(task.turns) - 1)
+    steps = []
+    for turn, texts in enumerate(turns):
+        for number, said in enumerate(texts):
+            parts = [parse(text, "pythonic", docs) for text in said]
+            calls = [call for part in parts for call in part.calls]
+            errors = [error for part in parts for error in part.errors or _none_said(part.calls)]
+            results = tuple(session.call(call) for call in calls)
+            steps.append(Step(turn, number, f"[{', '.join(said)}]", tuple(calls), tuple(errors), results))
+    stop = "finished" if len(turns) == len(task.turns) else "step_limit"
+    return Rollout("check", task.task_id, 0, 0, "off", "", "", tuple(steps), stop)
+
+
+def _none_said(calls: tuple) -> list[CallError]:
+    return [] if calls else [CallError("syntax", "no call")]
+
+
+def judged(env: Environment, task: Task, turns: list[list[list[str]]]) -> list[Json]:
+    """Per user turn: the verdict, the primary label, all labels, and whether the turn's fault is its own."""
+    from seal.diagnose import diagnose
+    from seal.verify.turns import verify
+
+    rollout = played(env, task, turns)
+    verdicts = verify(env, task, rollout.calls_by_turn(len(task.turns)))
+    rows = diagnose(env, task, rollout, verdicts)
+    report = []
+    for verdict in verdicts:
+        mine = [row for row in rows if row.turn == verdict.turn]
+        primary = next(row for row in mine if row.primary)
+        report.append(
+            {
+                "state_ok": verdict.state_ok,
+                "response_ok": verdict.response_ok,
+                "valid": verdict.valid,
+                "primary": str(primary.label),
+                "labels": list(dict.fromkeys(str(row.label) for row in mine)),
+                "root": primary.root,
+            }
+        )
+    return report

@@ -1,0 +1,35 @@
+"""`seal parse`: the calls of a policy's text, as JSON."""
+
+import argparse
+from pathlib import Path
+
+from seal.commands import json_io
+
+FORMATS = ("pythonic", "qwen_xml", "llama_json", "openai", "words")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", required=True, choices=FORMATS, help="how the policy writes calls")
+    parser.add_argument("--mode", choices=("strict", "lenient"), default="strict", help="(default: %(default)s)")
+    parser.add_argument(
+        "--schema",
+        type=Path,
+        metavar="FILE",
+        help='binds positionals: {"tool": ["parameter", ...]}, {"tool": {"parameter": "type"}} or JSON-schema tools',
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Text on standard input; `{"calls", "errors", "end_of_turn"}` on standard output."""
+    from seal.tools.parse import parse
+
+    schema = json_io.read_file(args.schema, "tool schema") if args.schema else None
+    parsed = parse(json_io.read_text(), args.format, schema, args.mode)
+    json_io.write(
+        {
+            "calls": [{"name": call.name, "arguments": dict(call.arguments)} for call in parsed.calls],
+            "errors": [{"kind": error.kind, "message": error.message} for error in parsed.errors],
+            "end_of_turn": parsed.end_of_turn,
+        }
+    )
+    return 0

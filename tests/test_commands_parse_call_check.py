@@ -1,0 +1,119 @@
+"""The single-shot verbs, as a shell sees them: JSON in, JSON out, told errors."""
+
+import io
+import json
+
+import pytest
+from bfcl_cases import CASES
+
+from seal.cli import main
+
+
+@pytest.fixture
+def seal(monkeypatch, capsys):
+    """Run a verb with this standard input; its exit code and its output (JSON where it succeeded)."""
+
+    def run(stdin, *words):
+        monkeypatch.setattr("sys.stdin", io.StringIO(stdin if isinstance(stdin, str) else json.dumps(stdin)))
+        code = main([str(word) for word in words])
+        told = capsys.readouterr()
+        return (code, json.loads(told.out)) if code == 0 else (code, told.err)
+
+    return run
+
+
+def test_parse_prints_calls_errors_and_end_of_turn(seal, tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"sort": ["file_name"]}')
+    text = "[sort('a'), add(a=1+1)]"
+    code, told = seal(text, "parse", "--format", "pythonic", "--schema", schema)
+    assert code == 0
+    assert told == {
+        "calls": [{"name": "sort", "arguments": {"file_name": "a"}}],
+        "errors": [{"kind": "not_literal", "message": "BinOp is no literal"}],
+        "end_of_turn": False,
+    }
+
+
+@pytest.mark.parametrize("case", [c for c in CASES.values() if c["kind"] == "parser"], ids=lambda case: case["id"])
+def test_parse_is_strict_by_default(seal, case):
+    given = case["input"]
+    code, told = seal(given["text"], "parse", "--format", given["format"])
+    strict = seal(given["text"], "parse", "--format", given["format"], "--mode", "strict")
+    assert code == 0 and strict == (0, told) and set(told) == {"calls", "errors", "end_of_turn"}
+
+
+def test_call_prints_result_strings(seal, tmp_path):
+    case = CASES["exec_bool_string_truthy"]
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(case["input"]["initial_config"]))
+    calls = [{"name": call["name"], "arguments": call["args"]} for call in case["input"]["calls"]]
+    words = ("call", "--env", "bfcl", "--classes", ",".join(case["input"]["classes"]), "--config", config)
+    assert seal(calls, *words) == (0, case["expected"]["results"])
+    assert seal([], *words) == (0, [])
+
+
+def test_call_knows_long_context_and_several_classes(seal):
+    stock = {"name": "get_stock_info", "arguments": {"symbol": "AAPL"}}
+    calls = [stock, {"name": "add", "arguments": {"a": 1, "b": 2}}]
+    short = seal(calls, "call", "--env", "bfcl", "--classes", "TradingBot,MathAPI")
+    code, long = seal(calls, "call", "--env", "bfcl", "--classes", "TradingBot,MathAPI", "--long-context")
+    assert short[0] == code == 0 and long[1] == short[1][1] == '{"result": 3}'
+    assert len(long[0]) > 10_000 > len(short[1][0])
+
+
+def test_check_prints_official_verdict_and_turns(seal):
+    case = CASES["verify_early_then_silent"]
+    code, told = seal(case["input"]["turns"], "check", "--env", "bfcl", "--task", case["input"]["task"])
+    expected = case["expected"]
+    assert code == 0
+    assert told["official"] == {
+        "valid": False,
+        "error_type": expected["official_error_type"],
+        "turn": expected["failing_turn"],
+    }
+    assert [turn["valid"] for turn in told["turns"]].index(False) == expected["failing_turn"]
+    assert told["turns"][2]["primary"] == expected["label_at_turn2"]
+    assert told["turns"][3]["primary"] == expected["label_at_turn3"]
+    keys = {"state_ok", "response_ok", "valid", "primary", "labels", "root"}
+    assert all(set(turn) == keys and turn["primary"] in turn["labels"] for turn in told["turns"])
+
+
+def test_check_of_unreadable_calls_and_missing_turns(seal):
+    code, told = seal([[["ls()", "x = 1", ""]]], "check", "--env", "bfcl", "--task", "multi_turn_base_0")
+    assert code == 0 and told["official"]["error_type"] == "multi_turn:force_terminated"
+    assert told["turns"][0]["primary"] == "invalid_tool_call" and len(told["turns"]) == 4
+
+
+def test_check_of_a_built_in_domain(seal):
+    code, told = seal([[["no_such_tool()"]]], "check", "--env", "shop", "--task", "shop_base_s000")
+    assert code == 0 and "official" not in told and told["turns"][0]["primary"] == "invalid_tool_call"
+
+
+@pytest.mark.parametrize(
+    ("stdin", "words", "code", "told"),
+    [
+        ("[]", ("parse", "--format", "pythonic", "--schema", "no/such/file"), 3, "tool schema"),
+        ("", ("call", "--env", "bfcl", "--classes", "MathAPI"), 2, "empty"),
+        ("{", ("call", "--env", "bfcl", "--classes", "MathAPI"), 2, "no JSON"),
+        ('{"name": "add"}', ("call", "--env", "bfcl", "--classes", "MathAPI"), 2, "a list of calls"),
+        ('[{"name": 1}]', ("call", "--env", "bfcl", "--classes", "MathAPI"), 2, "call 0"),
+        ("[]", ("call", "--env", "bfcl", "--classes", "NoAPI"), 2, "known classes"),
+        ("{}", ("check", "--env", "bfcl", "--task", "multi_turn_base_0"), 2, "a list of turns"),
+        ('[["ls()"]]', ("check", "--env", "bfcl", "--task", "multi_turn_base_0"), 2, "turn 0"),
+        ("[[[1]]]", ("check", "--env", "bfcl", "--task", "multi_turn_base_0"), 2, "call of turn 0"),
+        ("[]", ("check", "--env", "bfcl", "--task", "no_such_task"), 2, "no_such_task"),
+        ("[[], [], [], [], []]", ("check", "--env", "bfcl", "--task", "multi_turn_base_0"), 2, "4 user turns"),
+    ],
+)
+def test_wrong_input_is_told(seal, stdin, words, code, told):
+    found, message = seal(stdin, *words)
+    assert found == code and told in message
+
+
+def test_wrong_config_is_told(seal, tmp_path):
+    config = tmp_path / "config.json"
+    for text in ("[]", '{"GorillaFileSystem": 3}', '{"GorillaFileSystem": {"root": {"a": {}}}}'):
+        config.write_text(text)
+        code, message = seal("[]", "call", "--env", "bfcl", "--classes", "GorillaFileSystem", "--config", config)
+        assert code == 2 and "initial config" in message

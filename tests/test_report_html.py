@@ -1,0 +1,146 @@
+"""The page: self-contained, escaped, equal for equal rounds, with every part that the tables can fill."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from seal.commands import report as command
+from seal.core.errors import ArtifactError
+from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.params import CollectParams, EvaluateParams
+from seal.env.shop import ShopEnv
+from seal.evaluate.metrics import metrics, round_metrics
+from seal.evaluate.suite import evaluate_policy
+from seal.interface.baselines import static
+from seal.interface.state import InterfaceState, Item
+from seal.policy.scripted import FaultyPolicy
+from seal.report.html import page, write_report
+from seal.rollout.collect import collect
+from seal.store.tables import (
+    rows_of_diagnoses,
+    rows_of_outcomes,
+    rows_of_rollouts,
+    rows_of_tasks,
+    rows_of_verdicts,
+    write_table,
+)
+from seal.train.loop import judge
+
+ENV = ShopEnv(train=6, dev=2, test=5)
+EVIL = "<script>alert('x')</script>"
+CUES = static(ENV.facts(sorted({tool for task in ENV.tasks() for tool in task.toolset}))).items[:12]
+
+
+def _write(folder, judged, round_id, phase):
+    rollouts = [j.rollout for j in judged]
+    tables = rows_of_rollouts(rollouts, round_id, phase, tasks=ENV.tasks())
+    tables["verdicts"] = rows_of_verdicts({j.rollout.rollout_id: j.verdicts for j in judged}, round_id, phase)
+    tables["diagnoses"] = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, phase)
+    outcomes = {j.rollout.rollout_id: (j.success, j.progress) for j in judged}
+    tables["outcomes"] = rows_of_outcomes(rollouts, outcomes, round_id, phase)
+    for name, rows in tables.items():
+        write_table(folder / f"{name}.parquet", name, rows)
+
+
+def _round(root, id_, parent, depth, rate, state, before=None):
+    policy = FaultyPolicy(rate)
+    evaluation = evaluate_policy(ENV, policy, state, EvaluateParams(), DEFAULT_PRIORITY, id_, 0)
+    rows = evaluation.rows(id_)
+    found = metrics(evaluation, ENV.tasks(), parent=before and before[0], start=before and before[1])
+    spent = {"train": {"rollouts": 96, "tokens": 4000, "updates": 4}} if depth else {}
+    old = before[2] if before else InterfaceState()
+    whole = round_metrics(
+        found, id_, parent, depth, old, state, spent, before and before[3], env="shop", policy_hash=EVIL
+    )
+    folder = root / "data" / "rounds" / id_
+    _write(folder / "evaluate", evaluation.judged(), id_, "evaluate")
+    checked = {"round": id_, "dataset": "train/steps", "expectation": "unique", "columns": "", "rows": 9, "failing": 0}
+    write_table(folder / "evaluate" / "validation.parquet", "validation", [{**checked, "success": True}])
+    if depth:
+        params = CollectParams(tasks=16, group_size=6, evolved=6, item_dropout=0.9)
+        played = collect(ENV, policy, state, params, id_, depth, 0, "train", 1)
+        _write(folder / "train", judge(ENV, played, DEFAULT_PRIORITY), id_, "train")
+    (folder / "interface.json").write_text(state.to_json())
+    (folder / "metrics.json").write_text(json.dumps(whole))
+    return rows, before[1] if before else rows, state, whole["total"]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tree")
+    write_table(root / "data" / "tasks" / "shop.parquet", "tasks", rows_of_tasks(ENV.tasks()))
+    (root / "params.yaml").write_text("run: {seed: 0}\n")
+    evil = Item("purpose", EVIL, "hint", EVIL, EVIL, "r1", 3)
+    start = _round(root, "r0", "", 0, 0.7, InterfaceState())
+    first = _round(root, "r1", "r0", 1, 0.4, InterfaceState((*CUES[:8], evil)), start)
+    _round(root, "r2", "r1", 2, 0.1, InterfaceState(CUES), first)
+    _round(root, "b2", "r1", 2, 0.3, InterfaceState(CUES[:4]), first)
+    return root
+
+
+class Tags(HTMLParser):
+    """Checks that tags nest, and gathers what the page asks for from elsewhere."""
+
+    void = frozenset({"meta", "br", "hr", "img", "path", "rect", "use", "circle"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.fetched = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        self.fetched += [value for name, value in attrs if name in ("src", "href") and not value.startswith("#")]
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.void:
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_self_contained_and_escaped(tree):
+    text, tags = page(tree), Tags()
+    tags.feed(text)
+    assert not tags.open and not tags.fetched
+    assert "script" not in tags.seen and EVIL not in text
+    assert "&lt;script&gt;" in text
+    assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org)", text)
+    assert tags.seen.count("svg") == 4
+
+
+def test_the_page_tells_the_story(tree):
+    text = page(tree)
+    for part in ("r0 &rarr; r1 &rarr; r2", "1 more in other branches", "Strict score by category", "Which cue helped"):
+        assert part in text, part
+    assert "Interface: 4 added, 1 removed, 8 kept" in text  # r2 after r1
+    assert "as r0 and as r2 played it" in text and ">solved<" in text
+    assert "r2: 1 of 1 hold (1 tables)" in text and "24 train" in text and "params.yaml sha256" in text
+    assert re.search(r"expected: <code>\w+", text)
+    assert str(tree) not in text
+
+
+def test_equal_rounds_give_equal_bytes_and_the_command_prints_the_table(tree, tmp_path, capsys):
+    first = write_report(tree, tmp_path / "one.html").read_bytes()
+    assert write_report(tree, tmp_path / "two.html").read_bytes() == first
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert command.run(parser.parse_args(["--root", str(tree), "--out", str(tmp_path / "three.html")])) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("round  parent  strict") and "three.html" in out
+    assert (tmp_path / "three.html").read_bytes() == first
+
+
+def test_metrics_alone_are_enough_for_a_page(tree, tmp_path):
+    for id_ in ("r0", "r1"):
+        folder = tmp_path / "data" / "rounds" / id_
+        folder.mkdir(parents=True)
+        for name in ("metrics.json", "interface.json"):
+            (folder / name).write_text((tree / "data" / "rounds" / id_ / name).read_text())
+    text = page(tmp_path)
+    assert "Score over training" in text and "Episodes" not in text and "Which cue helped" not in text
+    with pytest.raises(ArtifactError):
+        page(tmp_path / "nowhere")

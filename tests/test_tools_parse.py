@@ -1,0 +1,186 @@
+"""Reading calls: the handed cases, laws of all formats on any text, and what must never be read as a call."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from seal.core.errors import ParamError
+from seal.core.types import Call, Param, Parsed, ToolDoc
+from seal.tools.parse import READERS, format_calls, parse
+from seal.tools.schema import signature_of
+from seal.tools.shapes import error_kind
+
+LINES = (Path(__file__).parent / "cases.jsonl").read_text().splitlines()
+CASES = [case for case in map(json.loads, LINES) if case["kind"] == "parser"]
+FORMATS = sorted(READERS)
+
+
+def as_case(parsed: Parsed) -> dict:
+    return {
+        "calls": [{"name": call.name, "args": dict(call.arguments)} for call in parsed.calls],
+        "errors": len(parsed.errors),
+        "end_of_turn": parsed.end_of_turn,
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_handed_cases(case):
+    given, expected = case["input"], case["expected"]
+    schema = given.get("schema") or given.get("signature")
+    found = as_case(parse(given["text"], given["format"], schema))
+    options = expected.get("one_of", [expected])
+    keys = ("calls", "errors", "end_of_turn")
+    assert any(all(found[key] == option[key] for key in keys if key in option) for option in options), found
+    if expected.get("official_end_of_turn"):
+        assert found["end_of_turn"] and not found["calls"]
+    if "lenient_calls" in expected:
+        assert as_case(parse(given["text"], given["format"], schema, "lenient"))["calls"] == expected["lenient_calls"]
+
+
+SYNTAX = st.sampled_from(
+    "[ ] ( ) { } , : ; = \" ' \\ / - + * ** . f x add name arguments parameters function tool_calls None nan 1e999 "
+    "<tool_call> </tool_call> <|python_tag|> done ls() a=1 9 \n \t \0 é \ud800 lambda __import__('os')".split(" ")
+)
+TEXTS = st.one_of(st.text(max_size=80), st.lists(SYNTAX, max_size=25).map("".join))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=80, deadline=None)
+@given(text=TEXTS, mode=st.sampled_from(["strict", "lenient"]))
+@example(text="(" * 3000, mode="strict")
+@example(text="[" * 3000, mode="lenient")
+@example(text="f(" + "-" * 5000 + "1)", mode="strict")
+@example(text="<tool_call>" * 2000, mode="lenient")
+@example(text='{"name": "f", "arguments": ' + '{"a":' * 60 + "1" + "}" * 61, mode="lenient")
+@example(text="f(x=" + "9" * 5000 + ")", mode="strict")
+@example(text="{}" * 20000, mode="strict")
+@example(text="x" * 200_000, mode="strict")
+def test_any_text_is_read_without_raising(format, text, mode):
+    parsed = parse(text, format, {"add": ["a", "b"]}, mode)
+    assert not (parsed.end_of_turn and parsed.calls)
+    assert parsed.calls or parsed.errors or parsed.end_of_turn
+    for call in parsed.calls:
+        json.dumps([call.name, dict(call.arguments)], allow_nan=False).encode()
+
+
+NAMES = st.from_regex(r"[a-z][a-zA-Z_]{0,8}", fullmatch=True).filter(
+    lambda name: not __import__("keyword").iskeyword(name)
+)
+PLAIN = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**12), 10**12),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    st.sampled_from(["</tool_call>", "<tool_call>{}", "\\u003c", 'it\'s "so"', "; done", "[ls()]", "<|eot_id|>"]),
+)
+VALUES = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc<", max_size=4), inner, max_size=3)
+)
+CALLS = st.lists(st.builds(Call, NAMES, st.dictionaries(NAMES, VALUES, max_size=3)), max_size=3)
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "words"])
+@settings(max_examples=50, deadline=None)
+@given(calls=CALLS)
+def test_formatted_calls_are_read_back(format, calls):
+    parsed = parse(format_calls(calls, format), format)
+    assert parsed == Parsed(tuple(calls), (), not calls)
+
+
+WORDS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    calls=st.lists(
+        st.builds(Call, NAMES.filter(lambda n: n != "done"), st.dictionaries(NAMES, WORDS, max_size=3)), max_size=3
+    )
+)
+def test_calls_in_words_are_read_back(calls):
+    assert parse(format_calls(calls, "words"), "words") == Parsed(tuple(calls), (), not calls)
+
+
+def test_words_are_typed_by_the_schema_and_left_alone_where_they_do_not_fit():
+    doc = ToolDoc("f", "", (Param("n", "integer"), Param("x", "number"), Param("b", "boolean"), Param("s")))
+    assert parse("f n=3 x=2 b=true s=4", "words", (doc,)).calls[0].arguments == {"n": 3, "x": 2.0, "b": True, "s": "4"}
+    odd = {"n": "3.5", "x": "nan", "b": "yes", "s": "true"}
+    assert parse("f n=3.5 x=nan b=yes s=true", "words", (doc,)).calls[0].arguments == odd
+    assert parse("f n", "words", (doc,)).errors and not parse("f n", "words", (doc,)).end_of_turn
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[add(a=__import__('os').system('x')+1, b=2)]", "not_literal"),
+        ("[add(a=1+1)]", "not_literal"),
+        ("[add(a=[x for x in y])]", "not_literal"),
+        ("[add(**{'a': 1})]", "not_literal"),
+        ("[add(a=f'{x}')]", "not_literal"),
+        ("[add(a=b'x')]", "not_literal"),
+        ("[add(a=1e999)]", "not_literal"),
+        ("[os.system('x')]", "syntax"),
+        ("[add(1, 2, 3)]", "positional"),
+        ("[add(1, a=1)]", "duplicate_argument"),
+    ],
+)
+def test_what_is_no_literal_call_is_an_error(text, kind):
+    parsed = parse(text, "pythonic", {"add": ["a", "b"]})
+    assert not parsed.calls and parsed.end_of_turn
+    assert [error.kind for error in parsed.errors] == [kind]
+
+
+def test_a_good_call_is_kept_beside_a_bad_one():
+    parsed = parse("[ls(), add(a=1+1)]", "pythonic")
+    assert [call.name for call in parsed.calls] == ["ls"] and len(parsed.errors) == 1 and not parsed.end_of_turn
+
+
+def test_names_in_json_must_be_names():
+    text = """<tool_call>{"name": "__import__('os').system('x') or add", "arguments": {}}</tool_call>"""
+    assert parse(text, "qwen_xml").errors[0].kind == "bad_name"
+
+
+def test_positionals_bind_in_the_order_of_every_kind_of_schema():
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"b": {}, "a": {}}}}}]
+    for schema in (tools, {"f": ["b", "a"]}, {"f": {"b": "", "a": ""}}, (ToolDoc("f", "", (Param("b"), Param("a"))),)):
+        assert parse("[f(1, 2)]", "pythonic", schema).calls[0].arguments == {"b": 1, "a": 2}
+
+
+@pytest.mark.parametrize("schema", ["f", 3, [1], {"f": 3}, [{"name": "f", "parameters": {"properties": {"a": "x"}}}]])
+def test_wrong_schemas_are_told(schema):
+    with pytest.raises(ParamError):
+        signature_of(schema)
+
+
+def test_unknown_format_and_mode_are_told():
+    for options in (("yaml", None, "strict"), ("words", None, "soft")):
+        with pytest.raises(ParamError):
+            parse("", *options)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"error": "No user is currently logged in."}', "permission"),
+        ('{"error": "Invalid access token"}', "permission"),
+        ('{"error": 404}', "not_found"),
+        ("[{'error': 'User not authenticated. Please log in to view tickets.'}]", "permission"),
+        ("['Error: User not authenticated. Please log in to view the watchlist.']", "permission"),
+        ("Error during execution: f() missing 1 required positional argument: 'b'", "missing_argument"),
+        ("Error during execution: f() got an unexpected keyword argument 's'", "unexpected_argument"),
+        ("Error during execution: name 'f' is not defined", "unknown_tool"),
+        ('{"error": "cd: \'x\': No such file or directory"}', "not_found"),
+        ('{"error": "Ticket with ID 3 is already closed."}', "precondition"),
+        ('{"error": "Both inputs must be numbers"}', "wrong_type"),
+        ('{"login_status": false, "message": "an error came"}', ""),
+        ("None", ""),
+        ("[]", ""),
+        ('{"error": ""}', ""),
+        ("no errors were found", ""),
+    ],
+)
+def test_error_kinds_of_results(text, kind):
+    assert error_kind(text) == kind

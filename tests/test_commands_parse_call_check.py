@@ -85,6 +85,12 @@ def test_check_of_unreadable_calls_and_missing_turns(seal):
     assert told["turns"][0]["primary"] == "invalid_tool_call" and len(told["turns"]) == 4
 
 
+def test_check_reads_call_strings_once_for_both_verdicts(seal):
+    turns = [[["cd('document'), mkdir(dir_name='temp')", "[mv(source='final_report.pdf', destination='temp')]"]]]
+    code, told = seal([*turns, [], [], []], "check", "--env", "bfcl", "--task", "multi_turn_base_0")
+    assert code == 0 and told["official"]["turn"] == 1 and [turn["valid"] for turn in told["turns"]][0]
+
+
 def test_check_of_a_built_in_domain(seal):
     code, told = seal([[["no_such_tool()"]]], "check", "--env", "shop", "--task", "shop_base_s000")
     assert code == 0 and "official" not in told and told["turns"][0]["primary"] == "invalid_tool_call"

@@ -163,7 +163,7 @@ def test_callers_wait_for_each_other(tree):
 
     def call(name: str) -> None:
         try:
-            repro(tree, stages(name))
+            repro(tree, stages(name)[:3])
         except (StageError, ArtifactError) as error:
             failed.append(error)
 
@@ -173,7 +173,7 @@ def test_callers_wait_for_each_other(tree):
     for thread in threads:
         thread.join()
     assert failed == []
-    assert is_current(tree, [*stages("b2"), *stages("c2")])
+    assert is_current(tree, [*stages("b2")[:3], *stages("c2")[:3]])
 
 
 def test_every_round_of_params_is_a_stage_of_dvc(tree):

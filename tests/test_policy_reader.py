@@ -26,9 +26,9 @@ def test_every_word_of_the_shop_is_known():
         assert UNK not in ids
 
 
-def test_notes_stand_behind_their_parameter():
+def test_a_tools_note_stands_before_its_name():
     doc = ToolDoc("issue_refund", "refund", (), (Note("", "after verify_buyer"),))
-    assert CODEC.prompt([doc], ()) == CODEC.encode("<tool> refund issue_refund after verify_buyer")
+    assert CODEC.prompt([doc], ()) == CODEC.encode("<tool> refund after verify_buyer issue_refund")
 
 
 def test_demonstrations_end_every_turn_know_every_word_and_train_no_wrong_code():
@@ -41,13 +41,12 @@ def test_demonstrations_end_every_turn_know_every_word_and_train_no_wrong_code()
 
 
 def test_an_untrained_action_is_always_followed_by_an_error():
-    rng, result, codes = random.Random(2), CODEC.encode("<res> error")[1], {CODEC.encode(code)[0] for code in CODES}
+    rng, result = random.Random(2), CODEC.encode("<res> error")[1]
     for _ in range(200):
         ids, mask = demonstration(rng, CODEC, 2, 4)
         for i, token in enumerate(ids[:-2]):
             if token == END and not mask[i]:
                 assert ids[i + 2] == result
-                assert codes & set(ids[max(0, i - 12) : i])
 
 
 def test_random_domains_share_no_fact_with_the_shop_beyond_chance():

@@ -62,7 +62,7 @@ diagnosis = st.builds(
     *(st.just(0), st.sampled_from(Label).map(str), text, st.booleans(), st.booleans(), text, text),
     *(st.integers(-1, 9), mapping, st.floats(0, 1)),
 )
-SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite

@@ -133,6 +133,20 @@ def test_what_is_no_literal_call_is_an_error(text, kind):
     assert [error.kind for error in parsed.errors] == [kind]
 
 
+@pytest.mark.parametrize("text", ["Done (all files are moved).", "I moved it.", "", "[]", "```\n[]\n```"])
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_an_answer_in_words_ends_the_turn(text, mode):
+    assert parse(text, "pythonic", None, mode) == Parsed(end_of_turn=True)
+
+
+def test_what_stands_around_a_call_list():
+    assert parse("```\n[ls()]\n```", "pythonic").calls == (Call("ls", {}),)
+    assert parse("ls(), pwd()", "pythonic").calls == (Call("ls", {}), Call("pwd", {}))
+    assert parse("I call [ls()] now", "pythonic", None, "lenient").calls == (Call("ls", {}),)
+    assert parse("The numbers are [1, 2].", "pythonic", None, "lenient") == Parsed(end_of_turn=True)
+    assert [error.kind for error in parse("[ls(), pwd()", "pythonic").errors] == ["syntax"]
+
+
 def test_a_good_call_is_kept_beside_a_bad_one():
     parsed = parse("[ls(), add(a=1+1)]", "pythonic")
     assert [call.name for call in parsed.calls] == ["ls"] and len(parsed.errors) == 1 and not parsed.end_of_turn

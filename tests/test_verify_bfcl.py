@@ -1,6 +1,7 @@
 """Our verdicts against BFCL's own checker."""
 
 import decimal
+import importlib
 import sys
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from bfcl_cases import CASES, JUNK, gold, in_steps, mutants
 from seal.core.types import Call, UserTurn
 from seal.env import load_env
 from seal.env.bfcl.package import WORLDS
+from seal.env.bfcl.world import signatures
 from seal.verify import bfcl
 from seal.verify.bfcl import official_verdict
 from seal.verify.turns import verify
@@ -25,6 +27,32 @@ def agrees(task, turns):
     official = official_verdict(task, in_steps(turns))
     failing = [verdict.turn for verdict in verify(ENV, task, turns) if not verdict.valid]
     return official["valid"] == (not failing) and official["turn"] == (failing[0] if failing else None)
+
+
+def worded_alike(task, turns):
+    """The official executor's result strings, call by call, are those of our session."""
+    classes, config = task.initial_state["classes"], task.initial_state["config"]
+    order = {tool: {} for name in classes for tool in signatures(name)}
+    calls, session = [call for turn in turns for call in turn], ENV.open(task)
+    with bfcl._own_modules("seal_wording"), decimal.localcontext(), mpmath.workprec(mpmath.mp.prec):
+        run = importlib.import_module(bfcl.EXECUTOR).execute_multi_turn_func_call
+        texts = [bfcl._text(call, order) for call in calls]
+        official, _ = run(texts, config, classes, "seal_wording", task.task_id, task.category == "long_context")
+    ours = [session.call(call).raw for call in calls]
+    return all(mine == his for text, mine, his in zip(texts, ours, official) if text != bfcl.NO_SUCH_TOOL)
+
+
+def test_results_are_worded_to_the_byte():
+    tasks = ENV.tasks()
+    assert all(worded_alike(task, gold(task)) for task in tasks[::16])
+    assert [task.task_id for task, turns in mutants(tasks, 60, seed=3) if not worded_alike(task, turns)] == []
+
+
+@pytest.mark.slow
+def test_results_of_all_gold_and_many_mutants_are_worded_to_the_byte():
+    tasks = ENV.tasks()
+    assert sum(worded_alike(task, gold(task)) for task in tasks) == 800
+    assert [task.task_id for task, turns in mutants(tasks, 1000, seed=4) if not worded_alike(task, turns)] == []
 
 
 def test_gold_passes_officially_on_a_sample():
@@ -45,7 +73,7 @@ def test_verdicts_agree_on_mutants():
 @pytest.mark.slow
 def test_verdicts_agree_on_many_mutants():
     tasks = ENV.tasks()
-    assert [task.task_id for task, turns in mutants(tasks, 2000, seed=2) if not agrees(task, turns)] == []
+    assert [task.task_id for task, turns in mutants(tasks, 1000, seed=2) if not agrees(task, turns)] == []
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=lambda call: call.name)
@@ -104,10 +132,10 @@ def test_a_failed_run_leaves_nothing_for_the_next():
 def test_values_are_compared_and_not_their_spelling():
     """The official executor takes a word before a parenthesis for a call, also inside a text."""
     task = TASKS["multi_turn_base_0"]
-    told = Call("echo", {"content": "then sort (all) (x)", "file_name": "note.txt"})
+    told = Call("echo", {"content": "then sort (all) (x)"})
     task = replace(task, turns=(UserTurn("write it down", (told,)),))
     assert official_verdict(task, [[[told]]]) == PASSED and agrees(task, [[told]])
-    other = Call("echo", told.arguments | {"content": "then sort(all)(x)"})
+    other = Call("echo", {"content": "then sort(all)(x)"})
     assert not official_verdict(task, [[[other]]])["valid"] and agrees(task, [[other]])
 
 

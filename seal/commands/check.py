@@ -25,12 +25,13 @@ def run(args: argparse.Namespace) -> int:
         raise ParamError("task", args.task, f"tasks of {args.env} are named like {env.tasks()[0].task_id}")
     if len(turns) > len(task.turns):
         raise ParamError("turns", len(turns), f"{task.task_id} has {len(task.turns)} user turns")
-    report: dict[str, Json] = {}
+    rollout, report = played(env, task, turns), {}
     if args.env == "bfcl":
         from seal.verify.bfcl import official_verdict
 
-        report["official"] = official_verdict(task, turns)
-    json_io.write(report | {"turns": judged(env, task, turns)})
+        calls = [[step.calls for step in rollout.steps if step.turn == turn] for turn in range(len(turns))]
+        report["official"] = official_verdict(task, calls)
+    json_io.write(report | {"turns": judged(env, task, rollout)})
     return 0
 
 
@@ -68,12 +69,11 @@ def _none_said(calls: tuple) -> list[CallError]:
     return [] if calls else [CallError("syntax", "no call")]
 
 
-def judged(env: Environment, task: Task, turns: list[list[list[str]]]) -> list[Json]:
+def judged(env: Environment, task: Task, rollout: Rollout) -> list[Json]:
     """Per user turn: the verdict, the primary label, all labels, and whether the turn's fault is its own."""
     from seal.diagnose import diagnose
     from seal.verify.turns import verify
 
-    rollout = played(env, task, turns)
     verdicts = verify(env, task, rollout.calls_by_turn(len(task.turns)))
     rows = diagnose(env, task, rollout, verdicts)
     report = []

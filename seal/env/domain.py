@@ -39,6 +39,11 @@ class Tool:
     returns: str = ""
     templates: tuple[str, ...] = ()
 
+    @property
+    def said_slots(self) -> tuple[Slot, ...]:
+        """Slots in the order of docs and calls: what is particular to the tool first, the entity last."""
+        return (*self.slots[1:], self.slots[0])
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
@@ -56,7 +61,7 @@ class Domain:
 
 def bare_doc(tool: Tool) -> ToolDoc:
     """What the policy sees: names and purpose, no rule."""
-    return ToolDoc(tool.name, tool.says, tuple(Param(slot.name) for slot in tool.slots))
+    return ToolDoc(tool.name, tool.says, tuple(Param(slot.name) for slot in tool.said_slots))
 
 
 def facts_of(tool: Tool) -> list[Fact]:

@@ -56,11 +56,9 @@ def gold_calls(domain: Domain, request: Request, done: set[tuple[str, str]]) -> 
     for step in chain(domain, tool):
         if step is not tool and (step.name, request.subject) in done:
             continue
-        slots = step.slots
-        arguments = {slots[0].name: slots[0].prefix + request.subject}
-        if step is tool:
-            words = dict(request.words)
-            arguments |= {slot.name: slot.choices[words[slot.name]] for slot in slots[1:]}
+        words, subject = dict(request.words), step.slots[0]
+        arguments = {slot.name: slot.choices[words[slot.name]] for slot in step.slots[1:]} if step is tool else {}
+        arguments[subject.name] = subject.prefix + request.subject
         calls.append(Call(step.name, arguments))
         done.add((step.name, request.subject))
     return tuple(calls)

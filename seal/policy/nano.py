@@ -22,7 +22,7 @@ from seal.policy.sampling import uniforms
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
 
 READER = "reader.safetensors"
-READER_SHA256 = "c7db9b3ba6ed7603acfdb7c87fba3f481bc6332526db720cccf672e0803b803f"
+READER_SHA256 = "c0b088ca86f94937411e42a15429d046a7ac2e714478273bf563c66dac7139b7"
 
 
 def nano_config(layers: int = 4, width: int = 128, context: int = 512) -> LlamaConfig:

@@ -1,4 +1,4 @@
-"""The recipe of the shipped reader: `python -m seal.policy.pretrain OUT.safetensors`. Resumable; 25 minutes on a core.
+"""The recipe of the shipped reader: `python -m seal.policy.pretrain OUT.safetensors`. Resumable; 20 minutes on a core.
 
 Three phases of one run: drills (recall of word pairs, which grow the look-up heads), one-turn tasks with few tools,
 then everything. Every batch is a function of its step, so an interrupted run goes on as if it had not stopped.
@@ -17,8 +17,8 @@ from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.reader import demonstration
 from seal.policy.words import PAD, SPECIAL, WordCodec, build_vocabulary
 
-STEPS, DRILLS = 2500, 120
-EPISODES, DRILL_EPISODES = 48, 64
+STEPS, DRILLS = 1600, 150
+EPISODES, DRILL_EPISODES = 40, 32
 LR, WARMUP, INIT = 2e-3, 100, 0.08
 
 Example = tuple[list[int], list[int]]  # ids and loss mask, one length
@@ -46,7 +46,7 @@ def examples(step: int, codec: WordCodec, steps: int = STEPS) -> list[Example]:
         batch = [drill(rng, len(codec.vocabulary)) for _ in range(DRILL_EPISODES)]
     else:
         share = step / steps
-        turns = 1 if share < 0.35 else 2 if share < 0.6 else 3
+        turns = 1 if share < 0.3 else 2 if share < 0.55 else 3
         tools = 2 if share < 0.1 else 3 if share < 0.25 else 4
         batch = [demonstration(rng, codec, turns, tools) for _ in range(EPISODES)]
     return sorted(batch, key=lambda example: len(example[0]))

@@ -6,14 +6,16 @@ code stays spread over the codes.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seal.core.types import Call, Note, Task, ToolDoc
 from seal.env.domain import Domain, DomainSession, Slot, bare_doc
 from seal.env.domain_tasks import scenario_tasks
-from seal.env.lexicon import CODES, PREFIXES
+from seal.env.lexicon import CODES, NOUNS, PREFIXES
 from seal.env.procedural import random_domain
 from seal.policy.words import WordCodec
+
+SLIPS = 0.06  # share of calls that a slip precedes
 
 Rule = tuple[str, str]  # (tool, "needs" | "role" | "returns" | slot name)
 
@@ -68,8 +70,10 @@ class Agent:
         slots = self.domain[call.name].slots
         guesses = {slot.name: self._guesses(call, slot) for slot in slots}
         lookup = next((check for (_, rule), check in pending.items() if rule == "returns"), None)
+        if len(slots) > 1 and self.rng.random() < SLIPS:
+            self._slip(call)
         while True:
-            values = {slot.name: guesses[slot.name][0] for slot in slots}
+            values = {slot.name: guesses[slot.name][0] for slot in self.domain[call.name].said_slots}
             if lookup:  # the id is not known yet: the user's own id takes its place
                 subject = slots[0]
                 right = call.arguments[subject.name].removeprefix(subject.prefix)
@@ -82,8 +86,7 @@ class Agent:
                 param, text = self.rules[rule]
                 shown += f" | {f'{param}= ' if param else ''}{text}"
                 self.known.add(rule)
-            text = " ".join([call.name, *(f"{name}={value}" for name, value in values.items())])
-            self.steps.append((text, shown, lucky))
+            self._say(call.name, values, shown, lucky)
             if not rule:
                 return
             if rule in pending:
@@ -91,6 +94,19 @@ class Agent:
                 self._serve(pending.pop(rule), {})
             else:
                 guesses[rule[1]] = guesses[rule[1]][-1:] if self.feedback else guesses[rule[1]][1:]
+
+    def _slip(self, call: Call) -> None:
+        """A call with a parameter left out or misnamed, which is shown and not trained: errors teach to read again."""
+        values = dict(call.arguments)
+        name = next(iter(values))
+        value = values.pop(name)
+        if self.rng.random() < 0.5:
+            values = {self.rng.choice(NOUNS): value, **values}
+        self._say(call.name, values, self.session.call(Call(call.name, values)).raw, trained=False)
+
+    def _say(self, name: str, values: Mapping[str, str], shown: str, trained: bool) -> None:
+        text = " ".join([name, *(f"{key}={value}" for key, value in values.items())])
+        self.steps.append((text, shown, trained))
 
     def _blamed(self, tool: str, shown: str, pending: dict[Rule, Call]) -> Rule | None:
         if not shown.startswith("error"):

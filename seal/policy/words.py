@@ -45,7 +45,7 @@ class WordCodec:
     def _docs(self, docs: Sequence[ToolDoc]) -> list[int]:
         words: list[str] = []
         for doc in docs:
-            words += ["<tool>", doc.description, doc.name, *(note.text for note in doc.notes if not note.param)]
+            words += ["<tool>", doc.description, *(note.text for note in doc.notes if not note.param), doc.name]
             for param in doc.params:
                 words += [f"{param.name}=", *(note.text for note in doc.notes if note.param == param.name)]
         return self.encode(" ".join(words))

@@ -70,7 +70,7 @@ def _columns(wanted: Sequence[str], found: Sequence[str]) -> str:
 
 def _repeated(table: pa.Table, key: tuple[str, ...]) -> str:
     """A key that occurs twice, as text."""
-    counts = table.select(key).group_by(list(key)).aggregate([([], "count_all")])
+    counts = table.select(key).group_by(list(key), use_threads=False).aggregate([([], "count_all")])
     if counts.num_rows == table.num_rows:
         return ""
     row = counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist()[0]

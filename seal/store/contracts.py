@@ -195,8 +195,9 @@ def _error(row: Row, result: Mapping[str, Any], failed: Sequence[Row]) -> Contra
     else:
         value = f'"{what}" fails for {row["failing"]} of {row["rows"]} rows'
         for found in (result["result"].get("unexpected_index_list") or [])[:SAMPLE]:
-            value += "\n    " + ", ".join(f"{key}={item}" for key, item in found.items() if item is not True)
-    others = f"\n  and {len(failed) - 1} more expectations" if len(failed) > 1 else ""
+            value += "\n    " + ", ".join(f"{key}={item}" for key, item in found.items() if key != row["expectation"])
+    others = "".join(f'\n  also {other["dataset"]}: "{other["expectation"]}"' for other in failed[1 : SAMPLE + 1])
+    others += f"\n  and {len(failed) - SAMPLE - 1} more" if len(failed) > SAMPLE + 1 else ""
     stage = row["dataset"].partition("/")[0].replace("interface", "evolve_interface")
     remedy = f"the stage {stage}@{row['round']} wrote what cannot be, or the file was edited: run it again"
     return ContractError(where, value + others, remedy)

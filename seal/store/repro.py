@@ -154,7 +154,8 @@ def _failure(targets: Sequence[str], output: list[str], error_file: Path) -> Sea
         pass
     name = ", ".join(targets)
     tail = "\n".join(line for line in output if line.strip()).strip()[-2000:]
-    if "missing data 'source'" in tail or "does not exist" in tail:
+    errors = [line for line in output if line.startswith("ERROR: ")]
+    if any(words in line for line in errors for words in ("missing data 'source'", "does not exist", "No such file")):
         return ArtifactError(f"stage {name}", tail, "run the stages before it, or `dvc checkout`")
     if "Stage" in tail and "not found" in tail:
         return RoundError(f"stage {name}", tail, "see `seal round list`")

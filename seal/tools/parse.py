@@ -20,6 +20,9 @@ from seal.tools.schema import Signature, coerce, signature_of
 Found = tuple[list[Call], list[CallError]]
 END_OF_TURN = "done"  # of the words format
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_CALL_START = re.compile(r"[A-Za-z_][\w.]*\s*\(")
+_CALL_LIST = re.compile(r"\[\s*[A-Za-z_]\w*\s*\(.*\)\s*\]", re.DOTALL)
+_ASIDE = re.compile(r"\w+\s+\(")  # "Done (see above).": prose, unless it reads as a call
 _GAP = re.compile(r"[\s;]*")
 _TAG = re.compile(r"<tool_call>(.*?)(</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 
@@ -42,14 +45,17 @@ def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "l
 
 
 def _pythonic(text: str, signature: Signature, lenient: bool) -> Found:
-    body = text.strip()
-    if lenient and (match := re.search(r"\[.*\]", body, re.DOTALL)):
+    # Stripped as by the official decoder, which also adds a missing bracket; here what is cut off stays an error.
+    body = text.strip("` \t\r\n")
+    if lenient and (match := _CALL_LIST.search(body)):
         body = match[0]
-    if not re.match(r"\[|[A-Za-z_][\w.]*\s*\(", body):
+    if not body.startswith("[") and not _CALL_START.match(body):
         return [], []
     try:
         tree = tree_of(body)
     except NotACall as error:
+        if _ASIDE.match(body):
+            return [], []
         return [], [CallError(error.kind, str(error))]
     return _collect(getattr(tree, "elts", [tree]), lambda node: call_of(node, signature))
 

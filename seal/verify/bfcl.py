@@ -26,7 +26,7 @@ CHECKER = "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker"
 EXECUTOR = "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_utils"
 FORCE_TERMINATED = "multi_turn:force_terminated"
 NO_SUCH_TOOL = "seal_no_such_tool()"  # runs as an unknown name, an error result like the one it stands for
-SECONDS = 60.0  # of one whole check
+SECONDS = 60.0  # of computing, for one whole check
 TIMED_OUT = "seal:timed_out"
 _TURN = re.compile(r"for turn (\d+)")
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from seal.core.types import Json
 
-SECONDS = 1.0
+SECONDS = 1.0  # of computing
 MAX_DIGITS = 4300  # Python's own limit on integer text: a longer result is an error of the official executor too
 MAX_PRECISION = 5000  # digits that logarithm and square_root may be asked for
 MAX_ARGUMENT = 10_000  # characters of a text handed to a function of numbers
@@ -53,7 +53,10 @@ def refusal(tool: str, arguments: Mapping[str, Json]) -> str:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimedOut in the body after `seconds`, by an alarm: so in the main thread only, elsewhere unbounded."""
+    """Raise TimedOut in the body after `seconds` of this process's computing, so that a busy machine changes no result.
+
+    By an alarm, so in the main thread only; elsewhere the body is unbounded.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -61,10 +64,10 @@ def time_limit(seconds: float) -> Iterator[None]:
     def stop(signum, frame):
         raise TimedOut
 
-    before = signal.signal(signal.SIGALRM, stop)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    left, interval = signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, left, interval)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, left, interval)
+        signal.signal(signal.SIGVTALRM, before)

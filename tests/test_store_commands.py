@@ -1,0 +1,134 @@
+"""`seal sql`, `seal top` and `seal show` as a person meets them."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from store_cases import write_tree
+
+from seal.cli import main
+
+PARAMS = (Path(__file__).parents[1] / "params.yaml").read_text()
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    root = write_tree(tmp_path_factory.mktemp("tree"))
+    (root / "params.yaml").write_text(PARAMS)
+    return root
+
+
+@pytest.fixture
+def seal(tree, capsys):
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main([*words, "--root", str(tree)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_a_plain_table_is_aligned_and_counted(seal):
+    code, out, _ = seal("sql", "SELECT round, depth, count(*) AS n FROM outcomes GROUP BY ALL ORDER BY ALL")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].split() == ["round", "depth", "n"]
+    assert [line.split()[:2] for line in lines[2:5]] == [["r0", "0"], ["r1", "1"], ["r2", "2"]]
+    assert lines[5] == "(3 rows)"
+
+
+def test_rows_beyond_the_limit_are_counted(seal):
+    _, out, _ = seal("sql", "FROM outcomes", "--limit", "2")
+    assert "298 not shown (--limit 0)" in out
+    assert len(seal("sql", "FROM outcomes", "--limit", "0")[1].splitlines()) == 303
+
+
+def test_formats_say_the_same(seal, tmp_path):
+    sql = "SELECT task_id, toolset, 1 AS one, 2 AS one FROM tasks ORDER BY ALL LIMIT 3"
+    rows = json.loads(seal("sql", sql.replace(", 1 AS one, 2 AS one", ""), "--format", "json")[1])
+    found = list(csv.reader(io.StringIO(seal("sql", sql, "--format", "csv")[1])))
+    assert found[0] == ["task_id", "toolset", "one", "one"]
+    assert [[row["task_id"], row["toolset"], "1", "2"] for row in rows] == [
+        [row[0], json.loads(row[1]), *row[2:]] for row in found[1:]
+    ]
+    assert seal("sql", "FROM tasks", "--format", "parquet", "--output", str(tmp_path / "t.parquet"))[:2] == (0, "")
+    assert pq.read_table(tmp_path / "t.parquet").num_rows == 84
+    assert seal("sql", "SELECT 1 AS a", "--format", "csv", "--output", str(tmp_path / "a.csv"))[0] == 0
+    assert (tmp_path / "a.csv").read_text() == "a\n1\n"
+
+
+def test_wrong_sql_is_a_usage_error_with_the_reason(seal):
+    code, out, err = seal("sql", "SELECT nothing FROM outcomes")
+    assert (code, out) == (2, "")
+    assert "nothing" in err
+    assert seal("sql", "SELECT 1", "--format", "parquet")[0] == 2
+
+
+def test_a_plan_is_shown_as_it_is(seal):
+    assert "─" in seal("sql", "EXPLAIN FROM outcomes")[1]
+
+
+def test_top_counts_root_failures_against_the_parent(seal):
+    code, out, _ = seal("top", "r1")
+    assert code == 0
+    assert out.startswith("r1, evaluate, interface off")
+    assert "change against r0" in out
+    lines = [line.split() for line in out.splitlines()[4:-2]]
+    assert len(lines) == 10
+    counts = [int(line[5]) for line in lines]
+    assert counts == sorted(counts, reverse=True)
+    assert out.rstrip().endswith(f"seal show {lines[0][-1]}")
+    total = "SELECT count(*) AS n FROM failures WHERE round = 'r1' AND phase = 'evaluate' AND interface_mode = 'off'"
+    everything = seal("top", "r1", "-n", "1000")[1].splitlines()[4:-2]
+    assert (
+        sum(int(line.split()[5]) for line in everything)
+        == json.loads(seal("sql", total, "--format", "json")[1])[0]["n"]
+    )
+
+
+def test_top_of_an_unplayed_round_names_those_that_are(seal):
+    code, _, err = seal("top", "r7")
+    assert code == 5
+    assert "r0, r1, r2" in err
+
+
+def test_show_prints_an_episode(seal):
+    sql = "SELECT rollout_id FROM cascades WHERE phase = 'collect' AND consequences > 0 ORDER BY ALL LIMIT 1"
+    id_ = json.loads(seal("sql", sql, "--format", "json")[1])[0]["rollout_id"]
+    code, out, _ = seal("show", id_[:10])
+    assert code == 0
+    for words in (
+        f"rollout    {id_}",
+        "task ",
+        "tool ",
+        "--- turn 0 ---",
+        "user ",
+        "policy ",
+        "call ",
+        "verdict ",
+        "label ",
+    ):
+        assert words in out
+    assert "(a consequence)" in out
+
+
+def test_show_marks_what_the_interface_wrote(seal):
+    sql = """
+        SELECT rollout_id FROM (SELECT rollout_id, unnest(results) AS r FROM steps WHERE phase = 'train')
+        WHERE r.shown <> r.raw ORDER BY rollout_id LIMIT 1
+    """
+    id_ = json.loads(seal("sql", sql, "--format", "json")[1])[0]["rollout_id"]
+    out = seal("show", id_)[1]
+    assert any("ERROR" in line and "«" in line for line in out.splitlines())
+
+
+def test_show_of_unclear_ids_says_so(seal):
+    code, _, err = seal("show", "")
+    assert code == 3
+    assert "several begin so" in err
+    code, _, err = seal("show", "zz")
+    assert code == 3
+    assert "no round has it" in err

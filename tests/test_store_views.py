@@ -1,0 +1,129 @@
+"""Views over all rounds: lineage in every row, typed and empty without tables, closed to everything else."""
+
+import pytest
+from store_cases import LINEAGE, write_tree
+
+from seal.core.errors import ArtifactError, ParamError
+from seal.store.derived import DERIVED
+from seal.store.schemas import TABLES
+from seal.store.views import ask, connect, open_root, rows
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return write_tree(tmp_path_factory.mktemp("it's a tree"))
+
+
+@pytest.fixture
+def con(tree):
+    return connect(tree, LINEAGE)
+
+
+def test_without_tables_every_view_is_empty_and_typed(tmp_path, con):
+    bare = connect(tmp_path)
+    for name in {*TABLES, *DERIVED}:
+        empty = ask(bare, f"FROM {name}")
+        assert empty.num_rows == 0
+        assert empty.schema.names == ask(con, f"FROM {name} LIMIT 1").schema.names
+        assert [str(kind) for kind in empty.schema.types] == [str(t) for t in ask(con, f"FROM {name}").schema.types]
+
+
+def test_rows_carry_their_place_in_the_tree(con):
+    for name in sorted({*TABLES, *DERIVED} - {"tasks", "validation"}):
+        found = ask(con, f"SELECT DISTINCT round, parent, depth FROM {name}").to_pylist()
+        assert {(row["round"], row["parent"] or "", row["depth"]) for row in found} <= set(LINEAGE), name
+    lines = ask(con, "SELECT line FROM rounds ORDER BY depth").to_pylist()
+    assert lines[2]["line"] == ["r0", "r1", "r2"]
+
+
+def test_trajectories_know_their_outcome(con):
+    (row,) = ask(
+        con,
+        "SELECT count(*) AS n, count(success) AS judged, count(DISTINCT rollout_id) AS ids, count(split) AS known "
+        "FROM trajectories",
+    ).to_pylist()
+    assert row["n"] == row["judged"] == row["ids"] == row["known"]
+
+
+def test_label_shift_is_what_the_score_of_labels_says(con):
+    """Against the same figure counted by hand from the plain tables."""
+    shift = ask(con, "FROM label_shift WHERE split = 'test'").to_pylist()
+    assert {row["round"] for row in shift} == {"r0", "r1", "r2"}
+    for row in shift:
+        by_hand = f"""
+            SELECT count(*) FILTER (d.primary AND root AND label = '{row["label"]}') AS n,
+              count(DISTINCT (d.rollout_id, turn)) AS turns
+            FROM diagnoses d JOIN evaluations e USING (round, rollout_id)
+            WHERE round = '{row["round"]}' AND e.mode = 'off' AND e.split = 'test'
+        """
+        assert ask(con, by_hand).to_pylist() == [{"n": row["n"], "turns": row["turns"]}]
+        assert row["rate"] == row["n"] / row["turns"]
+    before = {row["label"]: row["rate"] for row in shift if row["round"] == "r0"}
+    for row in (row for row in shift if row["round"] == "r1"):
+        assert row["change"] == pytest.approx(row["rate"] - before[row["label"]])
+
+
+def test_cue_effect_agrees_with_the_stored_uplift(con):
+    joined = """
+        SELECT c.uplift, i.uplift AS stored, c.n_without, i.n_without AS stored_without
+        FROM cue_effect c JOIN interface_items i USING (round, item)
+        WHERE c.phase = 'collect' AND c.uplift IS NOT NULL AND i.place = 'docs'
+    """
+    found = ask(con, joined).to_pylist()
+    assert found
+    for row in found:
+        assert row["uplift"] == pytest.approx(row["stored"])
+        assert row["n_without"] == row["stored_without"]
+
+
+def test_the_matrix_of_tools_counts_every_call(con):
+    calls = "SELECT sum(len(calls)) + sum(len(errors)) AS n FROM steps"
+    assert ask(con, "SELECT sum(n) AS n FROM tool_matrix").to_pylist() == ask(con, calls).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELEC 1", "syntax error"),
+        ("SELECT label FROM failure", "failure"),
+        ("SELECT 1; SELECT 2", "2 statements"),
+        ("", "0 statements"),
+        ("SELECT count(*) FROM diagnoses WHERE primary", "double quotes"),
+        ("COPY (SELECT 1) TO 'x.csv'", "COPY statement"),
+        ("EXPLAIN ANALYZE COPY (SELECT 1) TO 'x.csv'", "EXPLAIN statement"),
+        ("CREATE TABLE t (a INT)", "CREATE statement"),
+        ("SET threads = 1", "SET statement"),
+        ("SELECT * FROM read_text('/etc/hostname')", "Permission"),
+        ("SELECT * FROM '../secret.parquet'", "Permission"),
+        ("FROM diagnoses JOIN trajectories USING (round) WHERE 1 / 'a' = 1", "Conversion"),
+    ],
+)
+def test_only_questions_about_the_tables_are_answered(con, sql, said):
+    with pytest.raises((ParamError, ArtifactError)) as caught:
+        ask(con, sql)
+    assert said in str(caught.value)
+
+
+def test_a_broken_table_is_told(tmp_path):
+    path = tmp_path / "data" / "rounds" / "r1" / "verify" / "outcomes.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(ArtifactError, match="dvc checkout"):
+        connect(tmp_path)
+
+
+def test_a_stage_that_still_writes_is_not_there(tmp_path, tree):
+    folder = tmp_path / "data" / "rounds" / "r1" / "verify.partial"
+    folder.mkdir(parents=True)
+    (folder / "outcomes.parquet").write_bytes(b"half")
+    assert ask(connect(tmp_path), "FROM outcomes").num_rows == 0
+
+
+def test_a_workspace_without_data_says_what_to_do(tmp_path):
+    with pytest.raises(ArtifactError, match="seal run"):
+        open_root(tmp_path)
+
+
+def test_values_go_in_by_place_or_name(con):
+    by_place = rows(con, "SELECT count(*) AS n FROM evaluations WHERE round = ?", ["r1"])
+    assert by_place == rows(con, "SELECT count(*) AS n FROM evaluations WHERE round = $it", {"it": "r1"})

@@ -5,12 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seal.core.errors import ParamError
-from seal.core.params import CollectParams, Defaults, EvaluateParams, EvolveParams, TrainParams, load_params, parse_params
+from seal.core.params import (
+    CollectParams,
+    Defaults,
+    EvaluateParams,
+    EvolveParams,
+    TrainParams,
+    load_params,
+    parse_params,
+)
 from seal.core.typed import plain, read
+
 
 def start(env: str = "shop", **policy) -> dict:
     return {"r0": {"env": env, "recipe": 1, "policy": policy, "evaluate": plain(EvaluateParams())}}
-
 
 
 def entry(parent: str = "r0", **change) -> dict:

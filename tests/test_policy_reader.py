@@ -1,4 +1,4 @@
-"""The nano policy's words and demonstrations: nothing a built-in domain says is unknown, and demonstrations are right."""
+"""The nano policy's words and demonstrations: no word of a built-in domain is unknown, and demonstrations are right."""
 
 import random
 

@@ -214,7 +214,7 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One user turn against the gold program. `valid` is what success is made of; evidence: digests, first difference."""
+    """One user turn against the gold program. `valid` makes success; evidence: digests, first difference."""
 
     turn: int
     state_ok: bool
@@ -226,7 +226,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One label of one user turn. `root` is false for a consequence of an earlier failing turn. `step` -1: all of it."""
+    """One label of one user turn. `root` is false for a consequence of an earlier failing turn. `step` -1: all."""
 
     turn: int
     label: str

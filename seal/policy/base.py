@@ -22,7 +22,7 @@ class Action:
 
 @dataclass(slots=True)
 class Observation:
-    """What the policy is asked to answer: the episode so far, as nouns (for scripted policies) and as ids (for the rest)."""
+    """What the policy is asked to answer: the episode so far, as nouns (scripted policies) and as ids (the rest)."""
 
     task: Task
     sample: int

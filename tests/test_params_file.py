@@ -18,11 +18,11 @@ starts:
     env: shop
     recipe: 1
     policy: {kind: scripted}
-    evaluate: {split: test, tasks: 3, temperature: 0.0, measure_on: true, max_action_tokens: 24, context: 512}
+    evaluate: {split: test, tasks: 3, trials: 1, temperature: 0.0, measure_on: true, max_action_tokens: 24, context: 512}
 defaults:
   train: {lr: 0.001}
 rounds:
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture

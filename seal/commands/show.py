@@ -59,7 +59,7 @@ def _episode(con: Any, t: dict[str, Any], most: int | None) -> Iterator[str]:
     diagnoses = [nouns.diagnosis_of(row) for row in of("diagnoses", "turn, rank")]
     yield from _head(t)
     yield from _tools(con, t, task)
-    n_turns = max(t["n_turns"] or 0, *(step.turn + 1 for step in steps), *(d.turn + 1 for d in diagnoses), 0, 0)
+    n_turns = max([t["n_turns"] or 0, *(step.turn + 1 for step in steps), *(d.turn + 1 for d in diagnoses)])
     for turn in range(n_turns):
         yield from _turn(
             turn,

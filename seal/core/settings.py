@@ -125,7 +125,7 @@ class CollectParams:
     temperature: float = ranged(1.0, 0.0, 10.0)
     max_action_tokens: int = ranged(24, 1)
     context: int = ranged(512, 16)
-    item_dropout: float = ranged(0.15, 0.0, 1.0)
+    item_dropout: float = ranged(0.5, 0.0, 1.0)
     start_turns: bool = False
 
 

@@ -138,8 +138,9 @@ def test_a_crash_is_told_with_its_last_lines(tree):
 
 def test_a_time_limit_leaves_no_process_behind(tree):
     seal(tree, "round", "new", "r3", "--set", "collect.tasks=668")
+    repro(tree, stages("r3")[:4])
     with pytest.raises(StageError, match="time limit"):
-        repro(tree, stages("r3"), timeout=6.0)
+        repro(tree, ["train@r3"], timeout=15.0)
     assert not _alive(int((tree / "pid").read_text()))
 
 

@@ -8,8 +8,8 @@ from store_cases import LINEAGE, write_tree
 
 from seal.store.views import ask, connect
 
-PAGE = (Path(__file__).parents[1] / "docs" / "questions.md").read_text()
-QUESTIONS = dict(re.findall(r"^## (.+?)$.*?```sql\n(.*?)```", PAGE, re.M | re.S))
+PAGE = (Path(__file__).parents[1] / "README.md").read_text()
+QUESTIONS = dict(re.findall(r"^#### (.+?)$.*?```sql\n(.*?)```", PAGE, re.M | re.S))
 
 
 @pytest.fixture(scope="module")

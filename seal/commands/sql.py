@@ -1,4 +1,4 @@
-"""`seal sql "..."`: one SQL question over the tables of all rounds. See docs/tables.md and docs/questions.md."""
+"""`seal sql "..."`: one SQL question over the tables of all rounds. See docs/tables.md and the ten questions of the README."""
 
 import argparse
 import csv

@@ -113,7 +113,8 @@ class HFPolicy:
         if self.spec.train == "lora":
             from peft import get_peft_model_state_dict
 
-            _save_tensors(get_peft_model_state_dict(self.model), path / ADAPTER)
+            # Embeddings are never trained: looking whether they changed would ask the hub for the base.
+            _save_tensors(get_peft_model_state_dict(self.model, save_embedding_layers=False), path / ADAPTER)
             _write_json(path / ADAPTER_CONFIG, _plain(self.model.peft_config["default"].to_dict()))
         elif self.spec.train == "full":
             _save_tensors(trained_weights(self.model), path / WEIGHTS)

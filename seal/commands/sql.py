@@ -1,4 +1,4 @@
-"""`seal sql "..."`: one SQL question over the tables of all rounds. See docs/tables.md and the ten questions of the README."""
+"""`seal sql "..."`: one SQL question over the tables of all rounds. See docs/tables.md and the README's ten."""
 
 import argparse
 import csv

@@ -146,7 +146,9 @@ def test_a_time_limit_leaves_no_process_behind(tree):
 
 def test_an_interruption_ends_the_stage_too(tree):
     seal(tree, "round", "new", "r3", "--set", "collect.tasks=668")
-    code = f"from pathlib import Path; from seal.store.repro import repro; repro(Path('.'), {stages('r3')!r})"
+    # A parent that runs in the background hands down an ignored SIGINT: take it back first.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    code += f"from pathlib import Path; from seal.store.repro import repro; repro(Path('.'), {stages('r3')!r})"
     caller = subprocess.Popen([sys.executable, "-c", code], cwd=tree, env={**os.environ, "PYTHONPATH": str(ROOT)},
                               stderr=subprocess.DEVNULL)  # fmt: skip
     deadline = time.monotonic() + 30

@@ -132,3 +132,12 @@ def test_show_of_unclear_ids_says_so(seal):
     code, _, err = seal("show", "zz")
     assert code == 3
     assert "no round has it" in err
+
+
+def test_an_episode_whose_steps_are_gone_is_no_empty_episode(tmp_path, capsys):
+    root = write_tree(tmp_path)
+    (root / "params.yaml").write_text(PARAMS)
+    found = pq.read_table(next(root.glob("data/rounds/r1/collect/trajectories.parquet"))).to_pylist()
+    next(root.glob("data/rounds/r1/collect/steps.parquet")).unlink()
+    assert main(["show", found[0]["rollout_id"], "--root", str(root)]) == 3
+    assert "steps table" in capsys.readouterr().err

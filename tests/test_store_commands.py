@@ -140,4 +140,21 @@ def test_an_episode_whose_steps_are_gone_is_no_empty_episode(tmp_path, capsys):
     found = pq.read_table(next(root.glob("data/rounds/r1/collect/trajectories.parquet"))).to_pylist()
     next(root.glob("data/rounds/r1/collect/steps.parquet")).unlink()
     assert main(["show", found[0]["rollout_id"], "--root", str(root)]) == 3
-    assert "steps table" in capsys.readouterr().err
+    assert "steps.parquet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table", ["steps", "verdicts", "outcomes", "diagnoses"])
+def test_a_missing_table_of_an_evaluation_is_one_error(tmp_path, capsys, table):
+    root = write_tree(tmp_path)
+    (root / "params.yaml").write_text(PARAMS)
+    next(root.glob(f"data/rounds/r1/evaluate/{table}.parquet")).unlink()
+    assert main(["sql", "SELECT count(*) FROM verdicts", "--root", str(root)]) == 3
+    assert f"{table}.parquet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("top", "-n", "-3"), ("sql", "SELECT 1", "--output", "."), ("sql", "SELECT 1", "--output", "no/x.csv")]
+)
+def test_a_wrong_option_is_one_error(seal, words):
+    code, _, err = seal(*words)
+    assert code == 2 and err.startswith("error:")

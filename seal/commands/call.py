@@ -43,7 +43,11 @@ def calls_of(value: Json) -> list[Call]:
     calls = []
     for number, entry in enumerate(value):
         arguments = entry.get("arguments", {}) if isinstance(entry, dict) else None
-        if not isinstance(arguments, dict) or not isinstance(entry.get("name"), str):
+        if (
+            not isinstance(arguments, dict)
+            or not isinstance(entry.get("name"), str)
+            or set(entry) - {"name", "arguments"}
+        ):
             raise ParamError(f"call {number}", repr(entry)[:80], f"give {SHAPE}")
         calls.append(Call(entry["name"], arguments))
     return calls

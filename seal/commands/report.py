@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from seal.core.errors import ParamError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
@@ -13,6 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from seal.report.tables import results_table
 
+    if args.out and (args.out.is_dir() or not args.out.parent.is_dir()):
+        raise ParamError("--out", args.out, "name a file in a folder that exists")
     print(results_table(args.root))
     if not args.table:
         from seal.report.html import write_report

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seal.core.errors import ArtifactError, RoundError
+from seal.core.errors import ArtifactError, ParamError, RoundError
 from seal.core.params import load_params
 from seal.store.lineage import Lineage, find_root, path_of
 from seal.store.params_file import add_round, next_id, parse_settings, resolve
@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     parent = args.parent or _last(lineage)
     lineage.entry(parent)
+    if fixed := [item for item in args.set if item.partition("=")[0].strip() in ("parent", "env", "recipe")]:
+        raise ParamError("--set", fixed[0], "parent, env and recipe come from the lineage: use --parent or --from")
     like = None
     if args.action == "branch":
         siblings = lineage.children(parent)

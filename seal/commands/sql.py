@@ -29,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.format == "parquet" and not args.output:
         raise ParamError("--format parquet", "without --output", "say where: --output FILE")
+    if args.output and (args.output.is_dir() or not args.output.parent.is_dir()):
+        raise ParamError("--output", args.output, "name a file in a folder that exists")
     answer = ask(open_root(args.root), args.query)
     if args.format == "parquet":
         from seal.store.parquet import write_parquet

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from seal.core.errors import RoundError
+from seal.core.errors import ParamError, RoundError
 
 PHASES = ("evaluate", "collect", "train")
 HEAD = ("#", "label", "tool", "parameter", "detail", "turns", "share", "change", "example")
@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     from seal.report.tables import text_table
     from seal.store.views import open_root, rows
 
+    if args.n < 1:
+        raise ParamError("-n", args.n, "at least 1")
     con = open_root(args.root)
     played = rows(con, "SELECT DISTINCT round, parent, depth, phase FROM trajectories WHERE interface_mode = 'off'")
     order = {row["round"]: i for i, row in enumerate(rows(con, "SELECT round FROM rounds"))}

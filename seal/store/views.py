@@ -43,6 +43,7 @@ def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
 
     con = duckdb.connect(config={"temp_directory": ""})
     data, lineage = (root / "data").absolute(), list(lineage)
+    _check_whole(data)
     con.execute("CREATE SCHEMA stored")
     _add_rounds(con, lineage)
     for name in TABLES:
@@ -91,6 +92,15 @@ def rows(
     found = con.execute(sql, values)
     names = [column[0] for column in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def _check_whole(data: Path) -> None:
+    """A folder of judged rollouts without one of its tables would answer questions as if the rollouts had not been."""
+    for played in data.glob("rounds/*/*/trajectories.parquet"):
+        needed = ("steps",) if played.parent.name == "collect" else ("steps", "outcomes", "verdicts", "diagnoses")
+        for name in needed if not played.parent.suffix else ():
+            if not (path := played.with_name(f"{name}.parquet")).exists():
+                raise ArtifactError("missing table", path, _MEND)
 
 
 def table_files(data: Path, name: str) -> list[Path]:

@@ -129,3 +129,11 @@ def test_command_says_no(tmp_path):
         run(parsed("--input", str(tmp_path / "none")))
     with pytest.raises(ParamError):
         run(parsed("--inject", "--n", "-1"))
+
+
+@pytest.mark.parametrize("text", ["", "broken", "[]\n7\n"])
+def test_a_log_with_nothing_to_label_is_an_error(tmp_path, text):
+    path = tmp_path / "log.jsonl"
+    path.write_text(text)
+    with pytest.raises(ArtifactError, match="no turn to label"):
+        run(parsed("--input", str(path)))

@@ -78,6 +78,9 @@ def label_file(path: Path) -> int:
                 mark = "*" if row.primary else " "
                 print(f"line {number} turn {row.turn} {mark} {row.label:<20} {row.confidence:.2f} {where}".rstrip())
     turns = sum(counts.values())
+    if not turns:
+        remedy = 'give one conversation a line: {"messages": [...], "tools": [...]}'
+        raise ArtifactError("conversation log", f"{path}: no turn to label, {skipped} lines skipped", remedy)
     print(f"\n{turns} turns, {skipped} lines skipped")
     for label, n in counts.most_common():
         if n:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from seal.commands.diagnose import add_arguments, run
 from seal.core.errors import ArtifactError, ParamError
 from seal.diagnose.log import Conversation, Malformed, diagnose_log, read_log
-from seal.diagnose.shapes import error_kind
+from seal.tools.shapes import error_kind
 
 TOOLS = [
     {

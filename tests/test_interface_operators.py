@@ -9,8 +9,8 @@ from seal.core.labels import FAILURES
 from seal.core.types import ERROR_KINDS, Call, Fact, Param, ToolDoc
 from seal.interface import operators
 from seal.interface.mine import Mined
-from seal.interface.prose import enum_in_text, enum_of
 from seal.interface.slots import SLOT, SLOTS, failing_params, failure_of, fill, fits_type
+from seal.tools.prose import enum_in_text, enum_of
 
 
 @pytest.mark.parametrize(

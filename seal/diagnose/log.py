@@ -16,7 +16,7 @@ from seal.diagnose.finding import Finding
 from seal.diagnose.priority import primary
 from seal.diagnose.rules import ARGUMENT_ERRORS, REFUSALS
 from seal.diagnose.schema import schema_faults
-from seal.diagnose.shapes import error_kind
+from seal.tools.shapes import error_kind
 
 LOOP = 3  # the same call with the same result so often is a loop
 NOTHING_SEEN, NO_CALL = 0.3, 0.2

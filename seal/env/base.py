@@ -45,3 +45,13 @@ class Environment(Protocol):
     def open(self, task: Task) -> Session:
         """A fresh session."""
         ...
+
+
+def in_sight(task: Task, turn: int) -> list[str]:
+    """Tools the policy may use at `turn`: all but those that a later turn reveals."""
+    return [name for name in task.toolset if task.holdout.get(name, 0) <= turn]
+
+
+def revealed_at(task: Task, turn: int) -> list[str]:
+    """Tools that `turn` itself reveals; none at the first."""
+    return [name for name in task.toolset if turn and task.holdout.get(name, 0) == turn]

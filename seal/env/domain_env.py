@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from seal.core.types import Fact, Task, ToolDoc
+from seal.env.base import in_sight, revealed_at
 from seal.env.domain import Domain, DomainSession, bare_doc, facts_of
 from seal.env.domain_tasks import domain_tasks
 
@@ -24,13 +25,14 @@ class DomainEnv:
         return self._tasks
 
     def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in task.toolset if task.holdout.get(name, 0) <= turn)
+        return tuple(self._docs[name] for name in in_sight(task, turn))
 
     def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in task.toolset if turn and task.holdout.get(name, 0) == turn)
+        return tuple(self._docs[name] for name in revealed_at(task, turn))
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
-        return tuple(fact for tool in self.domain.tools if tool.name in set(tools) for fact in facts_of(tool))
+        wanted = set(tools)
+        return tuple(fact for tool in self.domain.tools if tool.name in wanted for fact in facts_of(tool))
 
     def open(self, task: Task) -> DomainSession:
         return DomainSession(self.domain, task.initial_state)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from seal.core.types import Json, Mode, Param, ToolDoc
-from seal.interface.prose import enum_of
 from seal.interface.render import render
 from seal.interface.state import InterfaceState
+from seal.tools.prose import enum_of
 
 _JSON_TYPES: Mapping[str, str] = {
     "float": "number",

@@ -12,9 +12,9 @@ from seal.core.labels import Label
 from seal.core.types import Fact, Json
 from seal.interface.feedback import LOOP, SYNTAX
 from seal.interface.mine import Mined
-from seal.interface.prose import enum_in_text
 from seal.interface.render import ANY_CATEGORY
 from seal.interface.state import Item
+from seal.tools.prose import enum_in_text
 
 _PATTERN = re.compile(r"YY|MM|DD|HH|[\\^$*+?()\[\]{}|]|\s")  # a format with any of these is no plain prefix
 

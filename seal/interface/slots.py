@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.types import Call, Json, Param, ToolDoc
-from seal.interface.prose import enum_of
+from seal.tools.prose import enum_of
 
 SLOT = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from seal.core.types import Fact, Task, ToolDoc
+from seal.env.base import in_sight, revealed_at
 from seal.env.bfcl.data import load_docs, load_tasks
 from seal.env.bfcl.package import package_version
 from seal.env.bfcl.session import BfclSession
@@ -35,10 +36,10 @@ class BfclEnv:
         return self._tasks
 
     def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in task.toolset if task.holdout.get(name, 0) <= turn)
+        return tuple(self._docs[name] for name in in_sight(task, turn))
 
     def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in task.toolset if turn and task.holdout.get(name, 0) == turn)
+        return tuple(self._docs[name] for name in revealed_at(task, turn))
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
         wanted = set(tools)

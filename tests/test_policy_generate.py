@@ -4,6 +4,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen3Config
 
+from seal.policy.cache import Kept
 from seal.policy.generate import generate
 from seal.policy.nano import nano_config
 from seal.policy.nano_model import NanoForCausalLM
@@ -87,3 +88,28 @@ def test_a_row_depends_on_its_own_numbers_alone():
     ids, _ = generate(model, CONTEXTS, u, 6, 1.0, END, 0)
     alone, _ = generate(model, CONTEXTS[3:4], u[3:4], 6, 1.0, END, 0)
     assert alone[0] == ids[3]
+
+
+@pytest.mark.parametrize("name", [*CONFIGS, "nano"])
+def test_kept_keys_and_values_change_nothing(name, monkeypatch):
+    """Four steps of growing contexts; one row keeps nothing, one joins late, told segments differ in length."""
+    monkeypatch.setattr("seal.policy.generate.PREFILL_TOKENS", {"cpu": 20})
+    model, noise = tiny(name), torch.Generator().manual_seed(5)
+    contexts = [list(context) for context in CONTEXTS]
+    kept = [Kept() if row != 2 else None for row in range(len(contexts))]
+    for step in range(4):
+        u = torch.rand(len(contexts), 7, generator=noise)
+        here = [row for row in range(len(contexts)) if row != 4 or step > 1]
+        sizes = [len(kept[row].ids) for row in here if kept[row]]
+        ids, logprobs = generate(
+            model, [contexts[row] for row in here], u[here], 7, 1.0, range(END, 64, 9), 0, [kept[row] for row in here]
+        )
+        for row, row_ids, row_logprobs in zip(here, ids, logprobs, strict=True):
+            expected_ids, expected_logprobs = plainly(model, contexts[row], u[row], 7, 1.0, range(END, 64, 9))
+            assert row_ids == expected_ids
+            assert row_logprobs == pytest.approx(expected_logprobs, abs=1e-5)
+            contexts[row] += row_ids
+            assert kept[row] is None or kept[row].ids == contexts[row][:-1]
+            contexts[row] += torch.randint(3, 60, ((row * step) % 6,), generator=noise).tolist()
+        assert step == 0 or max(sizes) > 0
+        contexts[5] = contexts[5][:7] + [8] * step  # no continuation of what was read: only a part of it holds

@@ -57,7 +57,7 @@ def test_an_output_depends_on_its_own_seed_alone(base):
     policy = make(base)
     seen = observations(policy)
     actions = policy.act(seen, 1.0, LIMITS)
-    assert actions == policy.act(seen, 1.0, LIMITS)
+    assert actions == policy.act(observations(policy), 1.0, LIMITS)
     backwards = policy.act(seen[::-1], 1.0, LIMITS)[::-1]
     assert [a.ids for a in backwards] == [a.ids for a in actions]
     assert len({a.ids for a in actions}) > 1
@@ -67,6 +67,21 @@ def test_an_output_depends_on_its_own_seed_alone(base):
         assert ended or len(action.ids) == LIMITS.max_action_tokens
         assert len(action.logprobs) == len(action.ids) and max(action.logprobs) <= 0
         assert action.text == policy.codec.decode(action.ids)
+
+
+def test_what_stays_read_is_bounded_and_decides_nothing(base):
+    policy = make(base)
+    outputs = {}
+    for policy.keep_tokens in (0, 100, 10_000):
+        seen = observations(policy)
+        first = policy.act(seen, 1.0, LIMITS)
+        kept = [len(o.memory["kept"].ids) if o.memory else 0 for o in seen]
+        assert sum(kept) <= policy.keep_tokens
+        assert sum(map(bool, kept)) == {0: 0, 100: 2, 10_000: 7}[policy.keep_tokens]
+        for o, action in zip(seen, first, strict=True):
+            o.ids, o.step = [*o.ids, *action.ids, *policy.codec.results(["done"])], o.step + 1
+        outputs[policy.keep_tokens] = [a.ids for a in policy.act(seen, 1.0, LIMITS)]
+    assert outputs[0] == outputs[100] == outputs[10_000]
 
 
 def test_no_room_is_an_overflow(base):

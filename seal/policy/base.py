@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from seal.core.types import Result, Task, ToolDoc
 
@@ -31,6 +31,7 @@ class Observation:
     step: int  # within the turn
     last_results: tuple[Result, ...] = ()
     ids: list[int] = field(default_factory=list)  # the full context, append-only
+    memory: dict[str, Any] = field(default_factory=dict)  # the policy's own, the same one for all steps of an episode
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The episode state machine: user turns, steps inside a turn, and the ways an episode can stop."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from seal.core.types import Call, Mode, Result, Rollout, Step, Task, Tokens
 from seal.env.base import Environment
@@ -38,6 +39,7 @@ class Episode:
         self._steps: list[Step] = []
         self._results: tuple[Result, ...] = ()
         self._failed: dict[str, int] = {}
+        self._memory: dict[str, Any] = {}
         self._turn, self._step = 0, 0
         if policy.codec:
             prompts = [policy.codec.prompt(view.docs(0), view.hints()) for view in (self._view, self._bare)]
@@ -49,13 +51,12 @@ class Episode:
     def observation(self) -> Observation:
         context = self._ledger.context if self._ledger else []
         r = self.request
-        return Observation(r.task, r.sample, r.seed, self._turn, self._step, self._results, context)
+        return Observation(r.task, r.sample, r.seed, self._turn, self._step, self._results, context, self._memory)
 
     def take(self, action: Action) -> None:
         """Run what the policy said, and move on to the next step, the next turn, or the end."""
         if action.finish == "overflow":
-            self.stop_reason = "context_overflow"
-            return
+            return self._stop("context_overflow")
         if self._ledger:
             self._ledger.sampled(action.ids, action.logprobs, self._turn)
         self._run(action.text, truncated=action.finish == "length")
@@ -84,12 +85,12 @@ class Episode:
         self._results = results
         self._step += 1
         if truncated:
-            self.stop_reason = "turn_token_limit"
+            self._stop("turn_token_limit")
         elif parsed.end_of_turn:
             self._turn, self._step, self._results = self._turn + 1, 0, ()
             self._open_turn()
         elif self._step >= self._env.max_steps_per_turn:
-            self.stop_reason = "step_limit"
+            self._stop("step_limit")
         elif self._ledger:
             shown = [result.shown for result in results]
             shown += [self._view.shown_error(error, self._turn) for error in parsed.errors]
@@ -109,11 +110,15 @@ class Episode:
     def _open_turn(self) -> None:
         task = self.request.task
         if self._turn == len(task.turns):
-            self.stop_reason = "finished"
+            self._stop("finished")
         elif self._ledger:
             message, encode = task.turns[self._turn].message, self._policy.codec.user
             views = [view.revealed(self._turn) for view in (self._view, self._bare)]
             self._ledger.told(*(encode(message, revealed) for revealed in views), turn=self._turn)
+
+    def _stop(self, reason: str) -> None:
+        self.stop_reason = reason
+        self._memory.clear()  # the rollout may wait long for the others of its batch
 
     def _play_gold(self) -> None:
         """The current turn by its gold program, one step a call, then the end of the turn."""

@@ -2,7 +2,10 @@
 
 import random
 
+import pytest
+
 from seal.core.types import Note, ToolDoc
+from seal.env.compliance import ComplianceEnv
 from seal.env.lexicon import CODES
 from seal.env.procedural import random_domain
 from seal.env.shop import SHOP, ShopEnv
@@ -13,10 +16,11 @@ from seal.policy.words import END, UNK, WordCodec, build_vocabulary
 CODEC = WordCodec(build_vocabulary())
 
 
-def test_every_word_of_the_shop_is_known():
-    env = ShopEnv()
+@pytest.mark.parametrize("make", [ShopEnv, ComplianceEnv])
+def test_every_word_of_a_built_in_domain_is_known(make):
+    env = make()
     for task in env.tasks():
-        docs = noted_docs(SHOP, task.toolset, set(rules_of(SHOP)))
+        docs = noted_docs(env.domain, task.toolset, set(rules_of(env.domain)))
         ids = CODEC.prompt(docs, ()) + [i for turn in task.turns for i in CODEC.user(turn.message, ())]
         session = env.open(task)
         for call in (call for turn in task.turns for call in turn.gold):

@@ -15,9 +15,9 @@ from seal.rollout.engine import Request, play
 from seal.verify.turns import verify
 
 
-@pytest.fixture(scope="module")
-def shop():
-    env = load_env("shop")
+@pytest.fixture(scope="module", params=["shop", "compliance"])
+def domain(request):
+    env = load_env(request.param)
     return env, list(env.tasks())[:40]
 
 
@@ -32,8 +32,8 @@ def passed(env, tasks, played):
     ]
 
 
-def test_gold_passes(shop):
-    env, tasks = shop
+def test_gold_passes(domain):
+    env, tasks = domain
     assert all(passed(env, tasks, rollouts(env, GoldPolicy(), tasks)))
 
 
@@ -43,16 +43,16 @@ def test_gold_passes_on_bfcl():
     assert all(passed(env, tasks, rollouts(env, GoldPolicy("pythonic"), tasks)))
 
 
-def test_faulty_without_faults_is_gold_and_with_them_fails(shop):
-    env, tasks = shop
+def test_faulty_without_faults_is_gold_and_with_them_fails(domain):
+    env, tasks = domain
     assert all(passed(env, tasks, rollouts(env, FaultyPolicy(0.0), tasks)))
     half = Counter(passed(env, tasks, rollouts(env, FaultyPolicy(0.5), tasks)))
     always = Counter(passed(env, tasks, rollouts(env, FaultyPolicy(1.0), tasks)))
     assert 0 < half[True] < len(tasks) and always[True] < half[True]
 
 
-def test_texts_depend_on_seed_and_turn_alone(shop):
-    _, tasks = shop
+def test_texts_depend_on_seed_and_turn_alone(domain):
+    _, tasks = domain
     policy = FaultyPolicy(0.7)
     seen = [Observation(task, 0, seed, 0, 0) for seed, task in enumerate(tasks)]
     texts = [action.text for action in policy.act(seen, 1.0, Limits())]
@@ -60,13 +60,13 @@ def test_texts_depend_on_seed_and_turn_alone(shop):
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_every_kind_of_fault_can_be_played(shop, kind):
-    env, tasks = shop
+def test_every_kind_of_fault_can_be_played(domain, kind):
+    env, tasks = domain
     assert len(rollouts(env, FaultyPolicy(1.0, [kind]), tasks)) == len(tasks)
 
 
-def test_replay_says_what_was_stored(shop):
-    env, tasks = shop
+def test_replay_says_what_was_stored(domain):
+    env, tasks = domain
     first = rollouts(env, FaultyPolicy(0.5), tasks)
     texts = {}
     for rollout in first:
@@ -104,8 +104,8 @@ def test_a_broken_file_is_named(tmp_path):
         load_policy(tmp_path)
 
 
-def test_gold_turns_fit_any_step_limit(shop):
-    _, tasks = shop
+def test_gold_turns_fit_any_step_limit(domain):
+    _, tasks = domain
     for task in tasks:
         for turn, user in enumerate(task.turns):
             script = gold_script(task, turn)

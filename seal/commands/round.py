@@ -10,6 +10,7 @@ from seal.core.errors import ArtifactError, ParamError, RoundError
 from seal.core.params import load_params
 from seal.store.lineage import Lineage, find_root, path_of
 from seal.store.params_file import add_round, next_id, parse_settings, resolve
+from seal.store.stale import changed_since
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +50,11 @@ def run(args: argparse.Namespace) -> int:
 
 def tree(root: Path, lineage: Lineage) -> str:
     """One line a round: indented by depth, strict score with interval, gain over its parent, cues in the interface."""
-    lines = []
+    lines, stale = [], changed_since(root, lineage)
     for name, depth in lineage.walk():
-        label = "  " * depth + name
-        lines.append(f"{label:<16}{scores_line(read_metrics(root, name))}")
+        label, found = "  " * depth + name, read_metrics(root, name)
+        note = f"  (before {stale[name]} changed)" if found and name in stale else ""
+        lines.append(f"{label:<16}{scores_line(found)}{note}")
     return "\n".join(lines) or "no rounds: add a start to params.yaml, then `seal round new`"
 
 

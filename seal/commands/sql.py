@@ -31,7 +31,10 @@ def run(args: argparse.Namespace) -> int:
         raise ParamError("--format parquet", "without --output", "say where: --output FILE")
     if args.output and (args.output.is_dir() or not args.output.parent.is_dir()):
         raise ParamError("--output", args.output, "name a file in a folder that exists")
-    answer = ask(open_root(args.root), args.query)
+    if args.limit < 0:
+        raise ParamError("--limit", args.limit, "a number of rows, 0 for all")
+    most = args.limit + 1 if args.limit and args.format == "table" else 0
+    answer = ask(open_root(args.root), args.query, most)
     if args.format == "parquet":
         from seal.store.parquet import write_parquet
 
@@ -78,8 +81,8 @@ def _plain(answer: "pa.Table", limit: int) -> str:
     shown = answer.slice(0, limit) if limit else answer
     rows = [tuple(map(_cell, row)) for row in _rows(shown)]
     left = [i for i, field in enumerate(answer.schema) if not _is_number(kinds, field.type)]
-    more = answer.num_rows - shown.num_rows
-    said = f"{answer.num_rows:,} row{'s' * (answer.num_rows != 1)}" + (f", {more:,} not shown (--limit 0)" * (more > 0))
+    more = f"the first {shown.num_rows:,} rows; all: --limit 0"
+    said = more if answer.num_rows > shown.num_rows else f"{answer.num_rows:,} row{'s' * (answer.num_rows != 1)}"
     return f"{text_table(answer.column_names, rows, left)}\n({said})\n"
 
 

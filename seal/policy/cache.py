@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import torch
 from transformers.cache_utils import CacheLayerMixin
 
+from seal.policy.base import Observation
+
 
 @dataclass(slots=True)
 class Kept:
@@ -23,6 +25,18 @@ class Kept:
         if self.ids[:most] == list(context[:most]):
             return most
         return next(i for i in range(most) if self.ids[i] != context[i])
+
+
+def what_to_keep(observations: Sequence[Observation], new_tokens: int, budget: int) -> list[Kept | None]:
+    """A place for each context and its output, in the observation's memory; None once they pass `budget` tokens."""
+    kept: list[Kept | None] = []
+    total = 0
+    for observation in observations:
+        total += len(observation.ids) + new_tokens
+        if total > budget:
+            observation.memory.clear()
+        kept.append(observation.memory.setdefault("kept", Kept()) if total <= budget else None)
+    return kept
 
 
 class Cursor:
@@ -57,7 +71,9 @@ class Block(CacheLayerMixin):
         rows, start, stop = self.cursor.rows, self.cursor.start, self.cursor.start + key_states.shape[2]
         if self.cursor.columns is None:
             self.keys[rows, :, start:stop], self.values[rows, :, start:stop] = key_states, value_states
-            return (key_states, value_states) if start == 0 else (self.keys[rows, :, :stop], self.values[rows, :, :stop])
+            return (
+                (key_states, value_states) if start == 0 else (self.keys[rows, :, :stop], self.values[rows, :, :stop])
+            )
         place = torch.arange(len(key_states), device=key_states.device)[:, None], self.cursor.columns
         self.keys[rows].transpose(1, 2)[place] = key_states.transpose(1, 2)
         self.values[rows].transpose(1, 2)[place] = value_states.transpose(1, 2)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from seal.core.errors import ParamError
 from seal.core.types import Task
-from seal.env.base import Environment
+from seal.env.base import Environment, has_gold
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
 from seal.policy.base import Codec
@@ -29,14 +29,16 @@ def demonstrations(
     """Play every task by its gold program, one step a call, then the end of the turn, shown as a rollout would show it.
 
     With `interface` items the prompt and the errors show them. A demonstration longer than `max_tokens` (0: no limit)
-    ends with the last action that fits; one without any action is left out. Raises ParamError for a task that is not a
-    training task: demonstrations of others would leak what is evaluated.
+    ends with the last action that fits; one without any action is left out, and so is a task that gold calls do not
+    serve. Raises ParamError for a task that is not a training task: demonstrations of others would leak what is
+    evaluated.
     """
     made = []
     for task in tasks:
         if task.split != "train":
             raise ParamError("demonstration task", f"{task.task_id} ({task.split})", "only training tasks may be shown")
-        made.append(_cut(_play(env, task, codec, interface), max_tokens))
+        if has_gold(env, task):
+            made.append(_cut(_play(env, task, codec, interface), max_tokens))
     return [demonstration for demonstration in made if any(demonstration.mask)]
 
 

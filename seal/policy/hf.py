@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.policy.base import Action, Limits, Observation
-from seal.policy.cache import Kept
+from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
 from seal.policy.generate import generate
 from seal.policy.sampling import uniforms
@@ -67,7 +67,15 @@ class HFPolicy:
 
     name = "hf"
 
-    def __init__(self, model: torch.nn.Module, tokenizer: Any, spec: HFSpec, base_digest: str, batch: int = 32, keep_tokens: int = 200_000):
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        tokenizer: Any,
+        spec: HFSpec,
+        base_digest: str,
+        batch: int = 32,
+        keep_tokens: int = 200_000,
+    ):
         self.model, self.tokenizer, self.spec = model.eval(), tokenizer, spec
         self.base_digest, self.batch, self.keep_tokens = base_digest, batch, keep_tokens
         self.codec = ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
@@ -96,30 +104,18 @@ class HFPolicy:
         context = min(limits.context, self.model.config.get_text_config().max_position_embeddings)
         actions = [Action("", finish="overflow")] * len(observations)
         fits = sorted((len(o.ids), i) for i, o in enumerate(observations) if len(o.ids) + n <= context)
-        kept = self._kept(observations, fits, n)
+        kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
         for start in range(0, len(fits), self.batch):
-            places = [i for _, i in fits[start : start + self.batch]]
+            part = slice(start, start + self.batch)
+            places = [i for _, i in fits[part]]
             rows = [observations[i] for i in places]
             u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in rows]) if temperature else None
             ends, pad = self.codec.end_ids, self.codec.pad_id
-            sampled = generate(self.model, [o.ids for o in rows], u, n, temperature, ends, pad, [kept[i] for i in places])
+            sampled = generate(self.model, [o.ids for o in rows], u, n, temperature, ends, pad, kept[part])
             for i, ids, logprobs in zip(places, *sampled, strict=True):
                 finish = "stop" if ids[-1] in ends else "length"
                 actions[i] = Action(self.codec.decode(ids), tuple(ids), tuple(logprobs), finish)
         return actions
-
-    def _kept(self, observations: Sequence[Observation], fits: list[tuple[int, int]], n: int) -> dict[int, Kept | None]:
-        """What stays read of each context: the shortest ones, while all of them with `n` more tokens are in bounds."""
-        kept: dict[int, Kept | None] = {}
-        total = 0
-        for length, i in fits:
-            total += length + n
-            if total <= self.keep_tokens:
-                kept[i] = observations[i].memory.setdefault("kept", Kept())
-            else:
-                observations[i].memory.clear()
-                kept[i] = None
-        return kept
 
     def save(self, path: Path) -> None:
         """Write the policy directory. Byte-stable, and without a path of this machine unless the base is one."""

@@ -16,11 +16,13 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast
 
 from seal.core.errors import ArtifactError
 from seal.policy.base import Action, Limits, Observation
+from seal.policy.cache import what_to_keep
 from seal.policy.generate import generate
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.sampling import uniforms
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
 
+KEEP_TOKENS = 200_000  # of live episodes, 4 kB each (see seal.policy.cache)
 READER = "reader.safetensors"
 READER_SHA256 = "c0b088ca86f94937411e42a15429d046a7ac2e714478273bf563c66dac7139b7"
 
@@ -81,7 +83,8 @@ class NanoPolicy:
         chosen = [observations[i] for i in fits]
         n = limits.max_action_tokens
         u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in chosen]) if temperature else None
-        ids, logprobs = generate(self.model, [o.ids for o in chosen], u, n, temperature, END, PAD)
+        kept = what_to_keep(chosen, n, KEEP_TOKENS)
+        ids, logprobs = generate(self.model, [o.ids for o in chosen], u, n, temperature, END, PAD, kept)
         for i, row, row_logprobs in zip(fits, ids, logprobs, strict=True):
             finish = "stop" if row[-1] == END else "length"
             actions[i] = Action(self.codec.decode(row), tuple(row), tuple(row_logprobs), finish)

@@ -1,10 +1,10 @@
 """The episode state machine: user turns, steps inside a turn, and the ways an episode can stop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seal.core.types import Call, Mode, Result, Rollout, Step, Task, Tokens
-from seal.env.base import Environment
+from seal.env.base import Environment, converse, speech
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
 from seal.policy.base import Action, Observation, Policy
@@ -34,24 +34,27 @@ class Episode:
         self._interface_hash = interface.hash if request.mode != "off" else "bare"
         self._view = View(env, request.task, interface, request.mode, request.dropped)
         self._bare = View(env, request.task, interface, "off") if request.mode != "off" else self._view
-        self._session = env.open(request.task)
+        self._session = converse(env, request.task, request.seed)
         self._ledger = Ledger() if policy.codec else None
         self._steps: list[Step] = []
         self._results: tuple[Result, ...] = ()
         self._failed: dict[str, int] = {}
         self._memory: dict[str, Any] = {}
-        self._turn, self._step = 0, 0
+        self._turn, self._step, self._opened = 0, 0, 0
         if policy.codec:
             prompts = [policy.codec.prompt(view.docs(0), view.hints()) for view in (self._view, self._bare)]
             self._ledger.told(*prompts, turn=0)
         self._open_turn()
         while not self.stop_reason and self._turn < request.start_turn:
             self._play_gold()
+        for text in getattr(self._session, "opening", ()):
+            self._say(text)
+            self._opened += 1
 
     def observation(self) -> Observation:
         context = self._ledger.context if self._ledger else []
-        r = self.request
-        return Observation(r.task, r.sample, r.seed, self._turn, self._step, self._results, context, self._memory)
+        r, step = self.request, self._step - self._opened
+        return Observation(r.task, r.sample, r.seed, self._turn, step, self._results, context, self._memory)
 
     def take(self, action: Action) -> None:
         """Run what the policy said, and move on to the next step, the next turn, or the end."""
@@ -80,21 +83,29 @@ class Episode:
     def _run(self, text: str, truncated: bool = False) -> None:
         docs = self._env.docs(self.request.task, self._turn)
         parsed = parse(text, self._policy.format, docs)
+        said = speech(self._session, text) if parsed.end_of_turn else None
+        if said:
+            parsed = replace(parsed, calls=(said,), end_of_turn=False)
         results = tuple(self._execute(call) for call in parsed.calls)
         self._steps.append(Step(self._turn, self._step, text, parsed.calls, parsed.errors, results))
         self._results = results
         self._step += 1
         if truncated:
             self._stop("turn_token_limit")
+        elif over := getattr(self._session, "over", ""):
+            self._stop(over)
         elif parsed.end_of_turn:
             self._turn, self._step, self._results = self._turn + 1, 0, ()
             self._open_turn()
         elif self._step >= self._env.max_steps_per_turn:
             self._stop("step_limit")
+        elif self._ledger and said:
+            answer = self._policy.codec.user(results[0].shown, ())
+            self._ledger.told(answer, answer, self._turn)
         elif self._ledger:
             shown = [result.shown for result in results]
             shown += [self._view.shown_error(error, self._turn) for error in parsed.errors]
-            raw = [result.raw for result in results]
+            raw = [result.raw if result.error_kind else result.shown for result in results]
             raw += [self._bare.shown_error(error, self._turn) for error in parsed.errors]
             encode = self._policy.codec.results
             self._ledger.told(encode(shown), encode(raw), self._turn, recovery=shown != raw)
@@ -124,8 +135,11 @@ class Episode:
         """The current turn by its gold program, one step a call, then the end of the turn."""
         gold = self.request.task.turns[self._turn].gold
         for calls in (*((call,) for call in gold), ()):
-            text = format_calls(calls, self._policy.format)
-            if self._ledger:
-                ids = self._policy.codec.encode_action(text)
-                self._ledger.told(ids, ids, self._turn)
-            self._run(text)
+            self._say(format_calls(calls, self._policy.format))
+
+    def _say(self, text: str) -> None:
+        """Words put into the policy's mouth: read, never trained on."""
+        if self._ledger:
+            ids = self._policy.codec.encode_action(text)
+            self._ledger.told(ids, ids, self._turn)
+        self._run(text)

@@ -61,8 +61,8 @@ def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
     return con
 
 
-def ask(con: "duckdb.DuckDBPyConnection", sql: str) -> pa.Table:
-    """The answer to one statement that reads.
+def ask(con: "duckdb.DuckDBPyConnection", sql: str, limit: int = 0) -> pa.Table:
+    """The answer to one statement that reads, or its first `limit` rows (0: all; no more than that is computed).
 
     Raises ParamError with DuckDB's message, ArtifactError when a table is broken.
     """
@@ -75,7 +75,8 @@ def ask(con: "duckdb.DuckDBPyConnection", sql: str) -> pa.Table:
         if not _reads(statements[0]):
             remedy = "ask with SELECT: tables are written by stages alone"
             raise ParamError("sql", f"a {statements[0].type.name} statement", remedy)
-        return con.sql(sql).to_arrow_table()
+        answer = con.sql(sql)
+        return (answer.limit(limit) if limit else answer).to_arrow_table()
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
         raise ArtifactError("table", first_line(error), _MEND) from None
     except duckdb.Error as error:

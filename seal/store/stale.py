@@ -1,0 +1,39 @@
+"""Which rounds' results were made with other parameters than params.yaml holds now."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from seal.core.params import load_yaml
+from seal.store.lineage import Lineage
+
+_ABSENT = object()
+
+
+def changed_since(root: Path, lineage: Lineage) -> dict[str, str]:
+    """{round: the first parameter, its own or an ancestor's, that differs from what dvc.lock recorded}.
+
+    Rounds that never ran are not in it. Raises ParamError when params.yaml or dvc.lock cannot be read.
+    """
+    if not (root / "dvc.lock").exists():
+        return {}
+    now, lock = load_yaml(root / "params.yaml"), load_yaml(root / "dvc.lock")
+    own: dict[str, str] = {}
+    for stage, entry in (lock.get("stages") or {}).items():
+        name = stage.partition("@")[2]
+        for key, value in (entry.get("params") or {}).get("params.yaml", {}).items():
+            if _at(now, key) != value:
+                own.setdefault(name, key)
+    found = {}
+    for name, _ in lineage.walk():
+        sources = [lineage.entry(lineage.start(name)).env, *lineage.line(name)]
+        if key := next((own[source] for source in sources if source in own), ""):
+            found[name] = key
+    return found
+
+
+def _at(tree: Any, key: str) -> Any:
+    """The value at `a.b.c`."""
+    for part in key.split("."):
+        tree = tree.get(part, _ABSENT) if isinstance(tree, Mapping) else _ABSENT
+    return tree

@@ -5,6 +5,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,6 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--extend-to", type=int, default=0, metavar="N", help="add rounds until the line has N")
     parser.add_argument("--stage-timeout", type=float, metavar="SECONDS")
     args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a stage must not outlive us, however we are ended
     try:
         coevolve(args.rounds or None, args.extend_to, args.stage_timeout, str(find_root()))
     except SealError as error:

@@ -4,6 +4,7 @@ import shutil
 
 from _stage import Stage, evaluated, main, read_csv, write_csv, write_evaluation
 
+from seal.evaluate.idle import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, cost, curve_row, metrics, round_metrics
 from seal.store.contracts import validate_round
 from seal.store.files import atomic_dir, read_json, write_json
@@ -21,6 +22,7 @@ def run(stage: Stage) -> None:
         read_table(old / name, "evaluations").to_pylist() for name in ("evaluations.parquet", "start.parquet")
     )
     scores = metrics(evaluation, stage.env.tasks(), entry.evaluate.split, rows, start)
+    scores |= idle(stage.env, evaluation, entry.evaluate.split)
     found = round_metrics(
         scores,
         stage.id,

@@ -5,6 +5,7 @@ import shutil
 from _stage import Stage, evaluated, main, write_csv, write_evaluation
 
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.evaluate.idle import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
 from seal.store.files import atomic_dir, write_json
 
@@ -13,6 +14,7 @@ def run(stage: Stage) -> None:
     entry, policy, interface = stage.entry, stage.policy(stage.id), stage.interface(stage.id)
     evaluation = evaluated(stage, policy, interface, DEFAULT_PRIORITY)
     scores = metrics(evaluation, stage.env.tasks(), entry.evaluate.split)
+    scores |= idle(stage.env, evaluation, entry.evaluate.split)
     found = round_metrics(
         scores, stage.id, "", 0, interface, interface, {}, env=entry.env, policy_hash=policy.hash
     )  # fmt: skip

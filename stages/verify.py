@@ -5,7 +5,7 @@ from _stage import Stage, main
 from seal.store.files import atomic_dir
 from seal.store.tables import rollouts_of, rows_of_outcomes, rows_of_verdicts, write_table
 from seal.verify.outcome import progress, success
-from seal.verify.turns import verify
+from seal.verify.rollout import verify_rollout
 
 
 def run(stage: Stage) -> None:
@@ -14,7 +14,7 @@ def run(stage: Stage) -> None:
     verdicts, outcomes = {}, {}
     for rollout in rollouts:
         task = tasks[rollout.task_id]
-        found = verify(stage.env, task, rollout.calls_by_turn(len(task.turns)))
+        found = verify_rollout(stage.env, task, rollout)
         verdicts[rollout.rollout_id] = found
         outcomes[rollout.rollout_id] = success(task, found, rollout), progress(task, found)
     with atomic_dir(stage.path("verify")) as out:

@@ -117,6 +117,69 @@ def test_wrong_input_is_told(seal, stdin, words, code, told):
     assert found == code and told in message
 
 
+def test_parse_tells_repairs_beside_its_output(monkeypatch, capsys):
+    text = "<tool_call>{'name': 'ls', 'arguments': {}}</tool_call>"
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["parse", "--format", "qwen_xml", "--mode", "lenient"]) == 0
+    told = capsys.readouterr()
+    calls = [{"name": "ls", "arguments": {}}]
+    assert json.loads(told.out) == {"calls": calls, "errors": [], "end_of_turn": False}
+    assert told.err == "repaired: python_literal\n"
+
+
+@pytest.mark.parametrize(
+    ("classes", "config", "told"),
+    [
+        ("", "{}", "known classes: GorillaFileSystem"),
+        (" , ", "{}", "known classes: GorillaFileSystem"),
+        ("MathAPI,NoAPI", "{}", "NoAPI"),
+        ("MathAPI", '{"NoAPI": {}}', "NoAPI"),
+        ("MathAPI", "[]", 'give BFCL\'s initial_config: {"ClassName": {...}}'),
+        ("TravelAPI", '{"TravelAPI": 3}', "initial config of TravelAPI"),
+        ("TravelAPI", '{"TravelAPI": {"budget_limit": NaN}}', "NaN is no JSON value"),
+        ("TravelAPI", '{"TravelAPI": {"budget_limit": -1e999}}', "out of range"),
+        ("GorillaFileSystem", '{"GorillaFileSystem": {"root": []}}', "initial config of GorillaFileSystem"),
+        ("GorillaFileSystem", '{"GorillaFileSystem": {"root": {"a": {"contents": 3}}}}', "GorillaFileSystem"),
+        ("MathAPI", "{", "no JSON"),
+    ],
+)
+def test_wrong_classes_and_configs_are_one_clear_error(seal, tmp_path, classes, config, told):
+    file = tmp_path / "config.json"
+    file.write_text(config)
+    code, message = seal("[]", "call", "--env", "bfcl", "--classes", classes, "--config", file)
+    assert code in (2, 3) and told in message and message.count("error:") == 1
+    assert "Error" not in message.replace("JSON", "") and "Traceback" not in message
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_are_no_json_are_told(seal, number):
+    text = f'[{{"name": "add", "arguments": {{"a": {number}, "b": 1}}}}]'
+    code, message = seal(text, "call", "--env", "bfcl", "--classes", "MathAPI")
+    assert code == 2 and number in message
+
+
+def test_a_config_may_hold_classes_that_are_not_asked_for(seal, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text('{"TravelAPI": {"budget_limit": 3.0}}')
+    call = [{"name": "add", "arguments": {"a": 1, "b": 2}}]
+    assert seal(call, "call", "--env", "bfcl", "--classes", "MathAPI", "--config", config) == (0, ['{"result": 3}'])
+
+
+@pytest.mark.parametrize(
+    ("said", "official"),
+    [
+        ("{'answer': 'Michael'}", {"valid": True, "error_type": None, "turn": None}),
+        ("I do not know", {"valid": False, "error_type": "agentic:answer_not_found", "turn": 0}),
+        ("core_memory_clear()", {"valid": False, "error_type": "agentic:no_last_message", "turn": 0}),
+    ],
+)
+def test_check_of_an_answer(seal, said, official):
+    turns = [[["archival_memory_list_keys()"], [said]]]
+    code, told = seal(turns, "check", "--env", "bfcl_memory", "--task", "memory_kv_0-customer-0")
+    assert code == 0 and told["official"] == official
+    assert [turn["valid"] for turn in told["turns"]] == [official["valid"]]
+
+
 def test_wrong_config_is_told(seal, tmp_path):
     config = tmp_path / "config.json"
     for text in ("[]", '{"GorillaFileSystem": 3}', '{"GorillaFileSystem": {"root": {"a": {}}}}'):

@@ -12,12 +12,12 @@ from seal.env import load_env
 from seal.verify.turns import verify
 
 
-@pytest.fixture(scope="module", params=["shop", "bfcl"])
+@pytest.fixture(scope="module", params=["shop", "compliance", "bfcl"])
 def sample(request):
     """An environment and some of its tasks."""
     env = load_env(request.param)
     tasks = list(env.tasks())
-    return env, random.Random(1).sample(tasks, 60 if request.param == "shop" else 30)
+    return env, random.Random(1).sample(tasks, 30 if request.param == "bfcl" else 60)
 
 
 def test_injected_faults_are_diagnosed(sample):

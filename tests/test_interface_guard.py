@@ -143,8 +143,9 @@ def load(name, **options):
     return load_env(name, **options)
 
 
-def test_shop_interfaces_leak_nothing():
-    env = load("shop")
+@pytest.mark.parametrize("name", ["shop", "compliance"])
+def test_interfaces_of_built_in_domains_leak_nothing(name):
+    env = load(name)
     facts, _, state = all_cues(env)
     guard = guard_for(facts, docs_of(env), env.tasks())
     for items in (state, static(facts), published(facts), random_items(facts, 400, 0)):
@@ -177,14 +178,15 @@ def test_bfcl_feedback_names_tools_and_no_answer():
     assert not [secret for secret in ("RMS", "SBK", "220.0") if secret in text]
 
 
-def test_orders_mined_in_shop_are_those_its_executor_enforces():
-    """Gold play whose last call of each turn is tried too early."""
-    env = load("shop")
+@pytest.mark.parametrize("name", ["shop", "compliance"])
+def test_orders_mined_are_those_the_executor_enforces(name):
+    """Gold play in which the call that a turn ends with is tried before each of the others."""
+    env = load(name)
     rollouts = []
     for one in [task for task in env.tasks() if task.split == "train"]:
         session, steps = env.open(one), []
         for turn, user in enumerate(one.turns):
-            for call in (*user.gold[-1:], *user.gold):
+            for call in [tried for step in user.gold for tried in (user.gold[-1], step)]:
                 steps.append(Step(turn, len(steps), "", (call,), (), (session.call(call),)))
         rollouts.append(Rollout(one.task_id, one.task_id, 0, 0, "off", "gold", "bare", tuple(steps), "finished"))
     facts = env.facts([tool.name for tool in env.domain.tools])

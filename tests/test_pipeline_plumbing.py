@@ -159,6 +159,18 @@ def test_an_interruption_ends_the_stage_too(tree):
     assert not _alive(int((tree / "pid").read_text()))
 
 
+def test_seal_run_takes_its_stage_with_it(tree):
+    seal(tree, "round", "new", "r3", "--set", "collect.tasks=668")
+    caller = subprocess.Popen([sys.executable, "-m", "seal.cli", "run"], cwd=tree, stderr=subprocess.DEVNULL,
+                              env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not (tree / "pid").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    caller.terminate()
+    assert caller.wait(30) == 130
+    assert not _alive(int((tree / "pid").read_text()))
+
+
 def test_callers_wait_for_each_other(tree):
     seal(tree, "round", "branch", "b2", "--from", "r1")
     seal(tree, "round", "branch", "c2", "--from", "r1")

@@ -1,6 +1,7 @@
 """The results table: one line a round, lines of descent together, differences in points."""
 
 import json
+import shutil
 
 import pytest
 
@@ -66,6 +67,15 @@ def test_rounds_come_parents_first_and_lines_of_descent_are_found(tree):
     assert ([i.target for i in added], removed, kept) == (["refund.reason"], [], 0)
 
 
+def test_a_round_of_which_git_brought_the_metrics_alone_is_in_the_table(tree):
+    before = results_table(tree)
+    last = tree / "data" / "rounds" / [line.split()[0] for line in before.splitlines()[2:] if line[:1] == "r"][-1]
+    for path in last.iterdir():
+        if path.name != "metrics.json":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert results_table(tree) == before
+
+
 def test_nothing_there_and_broken_metrics_say_what_to_do(tmp_path):
     with pytest.raises(ArtifactError, match="seal run"):
         load_rounds(tmp_path)
@@ -93,3 +103,9 @@ def test_an_experiment_as_a_table():
     lines = experiment_table(rows).splitlines()
     assert "+10.0" in lines[2] and "[+5.0, +15.0]" in lines[2] and "+12.0" not in lines[2]
     assert "+12.0" in lines[3] and "98.8k" in lines[3]
+
+
+def test_scores_without_bad_tasks_stand_below_the_table_only_where_there_are_such(tree):
+    assert "known to be bad" not in results_table(tree)
+    write_round(tree, "c2", "r1", 2, 0.4, clean=estimate(0.42, n=46))
+    assert results_table(tree).splitlines()[-1].endswith("known to be bad: c2 42.0 [32.0, 52.0] of 46")

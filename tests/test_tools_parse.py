@@ -1,6 +1,7 @@
 """Reading calls: the handed cases, laws of all formats on any text, and what must never be read as a call."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Param, Parsed, ToolDoc
+from seal.tools import repair
 from seal.tools.parse import READERS, format_calls, parse
 from seal.tools.schema import signature_of
 from seal.tools.shapes import error_kind
@@ -36,8 +38,13 @@ def test_handed_cases(case):
     assert any(all(found[key] == option[key] for key in keys if key in option) for option in options), found
     if expected.get("official_end_of_turn"):
         assert found["end_of_turn"] and not found["calls"]
+    lenient = parse(given["text"], given["format"], schema, "lenient")
     if "lenient_calls" in expected:
-        assert as_case(parse(given["text"], given["format"], schema, "lenient"))["calls"] == expected["lenient_calls"]
+        assert as_case(lenient)["calls"] == expected["lenient_calls"] and lenient.repairs
+    if any(option.get("repaired") for option in options):
+        wanted = next(option for option in options if option.get("repaired"))
+        assert as_case(lenient)["calls"] == wanted["calls"] and not lenient.errors and len(lenient.repairs) == 1
+    assert parse(given["text"], given["format"], schema).repairs == ()
 
 
 SYNTAX = st.sampled_from(
@@ -62,8 +69,10 @@ def test_any_text_is_read_without_raising(format, text, mode):
     parsed = parse(text, format, {"add": ["a", "b"]}, mode)
     assert not (parsed.end_of_turn and parsed.calls)
     assert parsed.calls or parsed.errors or parsed.end_of_turn
-    for call in parsed.calls:
-        json.dumps([call.name, dict(call.arguments)], allow_nan=False).encode()
+    calls = [[call.name, dict(call.arguments)] for call in parsed.calls]
+    told = [[error.kind, error.message] for error in parsed.errors]
+    json.dumps([calls, told], allow_nan=False, ensure_ascii=False).encode()
+    assert mode == "lenient" or not parsed.repairs
 
 
 NAMES = st.from_regex(r"[a-z][a-zA-Z_]{0,8}", fullmatch=True).filter(
@@ -144,7 +153,96 @@ def test_what_stands_around_a_call_list():
     assert parse("ls(), pwd()", "pythonic").calls == (Call("ls", {}), Call("pwd", {}))
     assert parse("I call [ls()] now", "pythonic", None, "lenient").calls == (Call("ls", {}),)
     assert parse("The numbers are [1, 2].", "pythonic", None, "lenient") == Parsed(end_of_turn=True)
-    assert [error.kind for error in parse("[ls(), pwd()", "pythonic").errors] == ["syntax"]
+    assert parse("[ls(), pwd()", "pythonic").calls == parse("ls(), pwd()]", "pythonic").calls != ()  # as officially
+    assert [error.kind for error in parse("[ls(), pwd(", "pythonic").errors] == ["syntax"]
+
+
+LS, CD = Call("ls", {}), Call("cd", {"folder": "a"})
+CD_JSON = '{"name": "cd", "arguments": {"folder": "a"}}'
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "calls", "repairs"),
+    [
+        ("pythonic", "I call [ls()] now.", (LS,), (repair.SURROUNDING,)),
+        ("pythonic", "```python\n[ls(), cd(folder='a')]\n```", (LS, CD), (repair.SURROUNDING,)),
+        ("pythonic", "ls()\ncd(folder='a')", (LS, CD), (repair.SEPARATORS,)),
+        ("pythonic", "[f(a=true, b=[null])]", (Call("f", {"a": True, "b": [None]}),), (repair.JSON_NAMES,)),
+        ("qwen_xml", "<tool_call>{'name': 'ls', 'arguments': {}}</tool_call>", (LS,), (repair.PYTHON_LITERAL,)),
+        ("qwen_xml", f"<tool_call>{CD_JSON[:-1]}</tool_call>", (CD,), (repair.MISSING_BRACE,)),
+        ("qwen_xml", f"<tool_call>{CD_JSON}", (CD,), (repair.UNCLOSED_TAG,)),
+        ("qwen_xml", f"<tool_call>{CD_JSON[:-1]}", (), ()),  # cut off, not closed
+        ("qwen_xml", f"<tool_call>{CD_JSON[:-4]}</tool_call>", (), ()),  # inside a text: nobody knows how it ends
+        (
+            "qwen_xml",
+            '<tool_call>{"name": "cd", "arguments": "{\\"folder\\": \\"a\\"}"}</tool_call>',
+            (CD,),
+            (repair.ARGUMENTS_AS_TEXT,),
+        ),
+        ("llama_json", "{'name': 'cd', 'parameters': {'folder': 'a'}}", (CD,), (repair.PYTHON_LITERAL,)),
+        ("openai", "[{'function': {'name': 'cd', 'arguments': {'folder': 'a'}}}]", (CD,), (repair.PYTHON_LITERAL,)),
+    ],
+)
+def test_lenient_mends_what_is_plain_and_says_what(format, text, calls, repairs):
+    strict, lenient = parse(text, format), parse(text, format, None, "lenient")
+    assert (lenient.calls, lenient.repairs) == (calls, repairs)
+    assert strict.repairs == () and strict.calls != calls if repairs else lenient.errors
+    assert strict.end_of_turn
+
+
+def test_strict_runs_what_the_official_decoder_reads_as_calls():
+    for text in ("[ls(), 3]", "[ls(), x]", "[ls(), 'x']", "ls(), {}"):  # one such element and none of it runs
+        assert not parse(text, "pythonic").calls and parse(text, "pythonic").end_of_turn
+        assert parse(text, "pythonic", None, "lenient").calls == (LS,)
+
+
+def test_thoughts_are_no_calls():
+    for format, call in (("pythonic", "[ls()]"), ("qwen_xml", '<tool_call>{"name": "ls"}</tool_call>')):
+        assert parse(f"<think>{call} {call}</think>\n\nDone.", format) == Parsed(end_of_turn=True)
+        assert parse(f"<think>no</think>\n{call}", format).calls == (LS,)
+
+
+def test_openai_messages():
+    function = {"name": "cd", "arguments": '{"folder": "a"}'}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "1", "type": "function", "function": function}],
+    }
+    for value in (message, message["tool_calls"], [function], function, {"function_call": function}):
+        assert parse(json.dumps(value), "openai").calls == (CD,)
+    assert parse(json.dumps({"role": "assistant", "content": "Done.", "tool_calls": None}), "openai").end_of_turn
+    bad = parse(json.dumps([{"function": {"name": "cd", "arguments": '{"folder": '}}]), "openai")
+    assert [error.kind for error in bad.errors] == ["syntax"] and bad.end_of_turn
+
+
+@pytest.mark.parametrize("text", ["[f(a=0x" + "f" * 5000 + ")]", "[f(a=-0x" + "f" * 5000 + ")]"])
+def test_integers_that_cannot_be_written_again_are_no_literals(text):
+    assert [error.kind for error in parse(text, "pythonic").errors] == ["not_literal"]
+    longest = parse("[f(a=" + "9" * 4300 + ")]", "pythonic").calls[0]
+    assert json.dumps(dict(longest.arguments)) == '{"a": ' + "9" * 4300 + "}"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("piece", ['\\"', "[1],", "<tool_call>{}", "[f(", "f()\n", "a=1 ", "{} ", '"', "-0,", '{"a":'])
+def test_long_texts_take_little_time(format, piece):
+    for start in ("", "[f(a=", '<tool_call>{"name": "f", "arguments": {"a": ', '"'):
+        for mode in ("strict", "lenient"):
+            started = time.process_time()
+            parsed = parse(start + piece * (99_000 // len(piece)), format, None, mode)
+            assert time.process_time() - started < 1.0
+            assert len(parsed.calls) + len(parsed.errors) <= 1001
+
+
+def test_error_messages_can_be_written_and_are_short():
+    for text in ("f \ud800=1 \ud800=2", "f " + "x" * 9000 + "=1 " + "x" * 9000 + "=2"):
+        (error,) = parse(text, "words").errors
+        assert error.kind == "duplicate_argument" and len(error.message.encode()) <= 200
+
+
+def test_parsing_warns_of_nothing(recwarn):
+    assert parse(r"[f(a='\d')]", "pythonic").calls[0].arguments == {"a": r"\d"}
+    assert not recwarn.list
 
 
 def test_a_good_call_is_kept_beside_a_bad_one():

@@ -11,7 +11,7 @@ from seal.tools.parse import parse
 from seal.verify.outcome import progress, success, turns_reached
 from seal.verify.turns import digest, first_difference, verify
 
-ENVS = {name: load_env(name) for name in ("shop", "bfcl")}
+ENVS = {name: load_env(name) for name in ("shop", "compliance", "bfcl")}
 BFCL = {task.task_id: task for task in ENVS["bfcl"].tasks()}
 
 

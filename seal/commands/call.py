@@ -4,16 +4,21 @@ import argparse
 from pathlib import Path
 
 from seal.commands import json_io
-from seal.core.errors import ParamError
+from seal.commands.check import task_named
+from seal.commands.custom_env import session_named
+from seal.core.errors import ParamError, SealError
 from seal.core.types import Call, Json
+from seal.env import load_env
 
+CONFIG_SHAPE = 'give BFCL\'s initial_config: {"ClassName": {...}}'
 SHAPE = 'a list of calls: [{"name": "tool", "arguments": {"parameter": value}}, ...]'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--env", required=True, choices=("bfcl",))
-    parser.add_argument("--classes", required=True, metavar="A,B", help="classes whose tools there are")
-    parser.add_argument("--config", type=Path, metavar="FILE", help='their start: {"ClassName": {...}}')
+    parser.add_argument("--env", required=True, metavar="ENV", help="bfcl, custom:my_pkg.my_tools, tau2, tau2:solo")
+    parser.add_argument("--classes", default="", metavar="A,B", help="of bfcl: classes whose tools there are")
+    parser.add_argument("--config", type=Path, metavar="FILE", help='their start: {"ClassName": {...}}, or a state')
+    parser.add_argument("--task", default="", metavar="ID", help="of tau2: the task whose start state there is")
     parser.add_argument("--long-context", action="store_true", help="pad files and records as long_context tasks do")
 
 
@@ -22,18 +27,46 @@ def run(args: argparse.Namespace) -> int:
     from seal.env.bfcl.session import BfclSession
 
     calls = calls_of(json_io.read_stdin(SHAPE))
-    classes = [name.strip() for name in args.classes.split(",") if name.strip()]
+    if args.env.partition(":")[0] == "tau2":
+        env = load_env(args.env)
+        conversation = env.open(task_named(env, args.task))
+        json_io.write([conversation.call(call).shown for call in calls])
+        return 0
+    if args.env != "bfcl":
+        own = session_named(args.env, json_io.read_file(args.config, "state") if args.config else {})
+        json_io.write([own.call(call).raw for call in calls])
+        return 0
+    classes = list(dict.fromkeys(name.strip() for name in args.classes.split(",") if name.strip()))
     config = json_io.read_file(args.config, "initial config") if args.config else {}
-    if not isinstance(config, dict) or not all(isinstance(scenario, dict) for scenario in config.values()):
-        raise ParamError("initial config", args.config, 'give {"ClassName": {...}}')
-    try:
-        session = BfclSession(classes, config, args.long_context)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ParamError(
-            "initial config", f"{type(error).__name__}: {error}", "write it as BFCL's initial_config"
-        ) from None
+    check(classes, config, args.long_context)
+    session = BfclSession(classes, config, args.long_context)
     json_io.write([session.call(call).raw for call in calls])
     return 0
+
+
+def check(classes: list[str], config: Json, long_context: bool) -> None:
+    """Raises ParamError for no or unknown classes, and for a config that a class cannot start from."""
+    from seal.env.bfcl.package import MODULES
+    from seal.env.bfcl.world import instances
+
+    known = f"known classes: {', '.join(MODULES)}"
+    if not classes:
+        raise ParamError("--classes", "no class", known)
+    if not isinstance(config, dict):
+        raise ParamError("initial config", type(config).__name__, CONFIG_SHAPE)
+    for thing, names in (("--classes", classes), ("initial config", config)):
+        if unknown := next((name for name in names if name not in MODULES), None):
+            raise ParamError(thing, unknown, known)
+    for name, scenario in config.items():
+        if not isinstance(scenario, dict):
+            raise ParamError(f"initial config of {name}", type(scenario).__name__, CONFIG_SHAPE)
+    for name in classes:
+        try:
+            instances([name], config, long_context)
+        except SealError:
+            raise
+        except Exception:  # the class's own loader is not written to say what it lacks
+            raise ParamError(f"initial config of {name}", "not of the shape the class loads", CONFIG_SHAPE) from None
 
 
 def calls_of(value: Json) -> list[Call]:

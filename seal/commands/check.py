@@ -3,26 +3,25 @@
 import argparse
 
 from seal.commands import json_io
+from seal.commands.custom_env import env_named
 from seal.core.errors import ParamError
-from seal.core.types import CallError, Json, Rollout, Step, Task
-from seal.env import NAMES, load_env
-from seal.env.base import Environment
+from seal.core.types import CallError, Json, Parsed, Rollout, Step, Task
+from seal.env import NAMES
+from seal.env.base import Environment, Session, speech
 
 SHAPE = "a list of turns, each a list of steps, each a list of call strings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--env", required=True, choices=NAMES)
+    parser.add_argument("--env", required=True, metavar="ENV", help=f"{', '.join(NAMES)}, custom:my.tools, tau2:solo")
     parser.add_argument("--task", required=True, metavar="ID")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Turns on standard input. Prints `turns`, a verdict and labels each, and for BFCL the `official` verdict."""
+    """Turns on standard input. Prints `turns`, a verdict and labels each; for BFCL and tau2 the `official` verdict."""
     turns = turns_of(json_io.read_stdin(SHAPE))
-    env = load_env(args.env)
-    task = next((task for task in env.tasks() if task.task_id == args.task), None)
-    if task is None:
-        raise ParamError("task", args.task, f"tasks of {args.env} are named like {env.tasks()[0].task_id}")
+    env = env_named(args.env)
+    task = task_named(env, args.task)
     if len(turns) > len(task.turns):
         raise ParamError("turns", len(turns), f"{task.task_id} has {len(task.turns)} user turns")
     rollout, report = played(env, task, turns), {}
@@ -31,8 +30,24 @@ def run(args: argparse.Namespace) -> int:
 
         calls = [[step.calls for step in rollout.steps if step.turn == turn] for turn in range(len(turns))]
         report["official"] = official_verdict(task, calls)
+    if env.name in ("bfcl_memory", "bfcl_web"):
+        from seal.verify.answers import official_answer
+
+        report["official"] = official_answer(task, rollout)
+    if env.name == "tau2":
+        from seal.verify.tau2 import verify_conversation
+
+        report["official"] = dict(verify_conversation(env, task, rollout)[0].evidence)
     json_io.write(report | {"turns": judged(env, task, rollout)})
     return 0
+
+
+def task_named(env: Environment, task_id: str) -> Task:
+    """Raises ParamError for an unknown one."""
+    found = next((task for task in env.tasks() if task.task_id == task_id), None)
+    if found is None:
+        raise ParamError("task", task_id, f"tasks of {env.name} are named like {env.tasks()[0].task_id}")
+    return found
 
 
 def turns_of(value: Json) -> list[list[list[str]]]:
@@ -56,13 +71,21 @@ def played(env: Environment, task: Task, turns: list[list[list[str]]]) -> Rollou
     steps = []
     for turn, texts in enumerate(turns):
         for number, said in enumerate(texts):
-            parts = [parse(text, "pythonic", docs) for text in said]
+            parts = [_heard(parse(text, "pythonic", docs), text, session) for text in said]
             calls = [call for part in parts for call in part.calls]
             errors = [error for part in parts for error in part.errors or _none_said(part.calls)]
             results = tuple(session.call(call) for call in calls)
             steps.append(Step(turn, number, f"[{', '.join(said)}]", tuple(calls), tuple(errors), results))
+        if (silence := speech(session, "")) and not session.over:  # the turn ends by handing back, here without a word
+            steps.append(Step(turn, len(texts), "", (silence,), (), (session.call(silence),)))
     stop = "finished" if len(turns) == len(task.turns) else "step_limit"
     return Rollout("check", task.task_id, 0, 0, "off", "", "", tuple(steps), stop)
+
+
+def _heard(parsed: Parsed, text: str, session: Session) -> Parsed:
+    """Words without a call are said to who listens: a user that answers, or whoever asked the question."""
+    said = speech(session, text) if text.strip() and not parsed.calls and not parsed.errors else None
+    return Parsed((said,)) if said else parsed
 
 
 def _none_said(calls: tuple) -> list[CallError]:
@@ -72,9 +95,9 @@ def _none_said(calls: tuple) -> list[CallError]:
 def judged(env: Environment, task: Task, rollout: Rollout) -> list[Json]:
     """Per user turn: the verdict, the primary label, all labels, and whether the turn's fault is its own."""
     from seal.diagnose import diagnose
-    from seal.verify.turns import verify
+    from seal.verify.rollout import verify_rollout
 
-    verdicts = verify(env, task, rollout.calls_by_turn(len(task.turns)))
+    verdicts = verify_rollout(env, task, rollout)
     rows = diagnose(env, task, rollout, verdicts)
     report = []
     for verdict in verdicts:

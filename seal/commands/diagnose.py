@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seal.core.errors import ArtifactError, ParamError
 
-ENVS = ("shop", "bfcl")
+ENVS = ("shop", "compliance", "bfcl")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

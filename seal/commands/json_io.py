@@ -1,11 +1,27 @@
 """JSON in and out of the single-shot verbs."""
 
 import json
+import math
 import sys
 from pathlib import Path
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Json
+
+
+def parsed(text: str) -> Json:
+    """The JSON value of a text. Raises ValueError, also for what Python's reader adds to JSON: NaN and infinities."""
+    return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(value := float(digits)):
+        raise ValueError(f"{digits[:20]} is out of range")
+    return value
 
 
 def read_text() -> str:
@@ -20,7 +36,7 @@ def read_stdin(shape: str) -> Json:
     """The JSON value on standard input; `shape` says what it should be. Raises ParamError."""
     text = read_text()
     try:
-        return json.loads(text)
+        return parsed(text)
     except (ValueError, RecursionError) as error:
         found = f"no JSON: {error}" if text.strip() else "empty"
         raise ParamError("standard input", found, f"give {shape}") from None
@@ -29,7 +45,7 @@ def read_stdin(shape: str) -> Json:
 def read_file(path: Path, thing: str) -> Json:
     """The JSON value of a file. Raises ArtifactError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or f"no JSON: {error}"
         raise ArtifactError(thing, f"{path}: {reason}", "give a readable JSON file") from None

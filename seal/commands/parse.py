@@ -1,6 +1,7 @@
 """`seal parse`: the calls of a policy's text, as JSON."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from seal.commands import json_io
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Text on standard input; `{"calls", "errors", "end_of_turn"}` on standard output."""
+    """Text on standard input; `{"calls", "errors", "end_of_turn"}` on standard output, repairs on standard error."""
     from seal.tools.parse import parse
 
     schema = json_io.read_file(args.schema, "tool schema") if args.schema else None
@@ -32,4 +33,6 @@ def run(args: argparse.Namespace) -> int:
             "end_of_turn": parsed.end_of_turn,
         }
     )
+    if parsed.repairs:
+        print(f"repaired: {', '.join(parsed.repairs)}", file=sys.stderr)
     return 0

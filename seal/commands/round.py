@@ -64,6 +64,8 @@ def scores_line(found: Mapping[str, Any] | None) -> str:
         return "not run"
     strict = found["strict"]
     parts = [f"strict {100 * strict['mean']:5.1f} [{100 * strict['low']:.1f}, {100 * strict['high']:.1f}]"]
+    if nothing := found.get("do_nothing"):
+        parts.append(f"doing nothing {100 * nothing['mean']:.1f}")
     if gain := (found.get("gain") or {}).get("parent"):
         parts.append(f"gain {100 * gain['mean']:+.1f}")
     if interface := found.get("interface"):

@@ -1,6 +1,7 @@
 """`seal run`: bring rounds up to date, then show their scores."""
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from seal.store.repro import environment, is_current
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--preset", help="add the start and rounds of presets/<PRESET>.yaml to params.yaml, run them")
+    parser.add_argument("--preset", help="add what presets/<PRESET>.yaml, or a file, holds to params.yaml, run it")
     parser.add_argument("--rounds", type=int, metavar="N", help="go on until the line has N rounds, adding new ones")
 
 
@@ -34,17 +35,31 @@ def run(args: argparse.Namespace) -> int:
         ran = False
     else:
         command = [sys.executable, "-m", "flows.coevolve", *wanted, "--extend-to", str(args.rounds or 0)]
-        code = subprocess.run(command, cwd=root, env=environment(root), check=False).returncode
-        if code:
+        if code := _wait(subprocess.Popen(command, cwd=root, env=environment(root))):
             return code
         ran = True
     _show(root, ran)
     return 0
 
 
+def _wait(flow: subprocess.Popen) -> int:
+    """The flow's exit code. When we are told to end, so is it, and it gets the time to stop its stage."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return flow.wait()
+    except KeyboardInterrupt:
+        flow.terminate()
+        flow.wait()
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def use_preset(root: Path, name: str) -> list[str]:
-    """Add a preset to params.yaml where it is missing; the ids of its rounds. Raises ParamError for an unknown one."""
+    """Add a preset, named or a file, to params.yaml where it is missing; the ids of its rounds. Raises ParamError."""
     known = {path.stem: path for path in sorted((root / "presets").glob("*.yaml"))}
+    if name.endswith((".yaml", ".yml")):
+        known[name] = Path(name)
     if name not in known:
         raise ParamError("--preset", name, f"known presets: {', '.join(known) or 'none (no presets/ here)'}")
     return add_preset(root / "params.yaml", load_yaml(known[name]))

@@ -31,11 +31,15 @@ class CallError:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What one policy output says. `end_of_turn`: the policy hands back to the user (no call is to run)."""
+    """What one policy output says. `end_of_turn`: the policy hands back to the user (no call is to run).
+
+    `repairs`: names of what lenient parsing mended (see seal.tools.repair); strict mends nothing.
+    """
 
     calls: tuple[Call, ...] = ()
     errors: tuple[CallError, ...] = ()
     end_of_turn: bool = False
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from seal.diagnose.evidence import (
     garbled_of,
 )
 from seal.diagnose.finding import Finding
+from seal.diagnose.graded import explain_graded
 from seal.diagnose.priority import primary
 from seal.diagnose.roots import Alignment
 from seal.diagnose.trace import Trace
@@ -75,7 +76,7 @@ class Diagnoser:
                         parameter=f.parameter,
                         step=f.step,
                         evidence=evidence,
-                        confidence=f.confidence,
+                        confidence=f.confidence * self._trust(turn),
                     )
                 )
         return rows
@@ -89,6 +90,9 @@ class Diagnoser:
             return [Finding(Label.ENV_ERROR, step=self._last_step(turn))]
         if verdict is None:
             return [Finding(Label.CHECKER_ERROR, "no_verdict")]
+        if "graded" in verdict.evidence and (not self._task.turns[turn].gold or "checker_error" in verdict.evidence):
+            docs = {doc.name: doc for doc in self._env.docs(self._task, turn)}
+            return explain_graded(verdict, self._steps[turn], docs, stop)
         if verdict.valid:
             return self._valid(turn, stop)
         findings = self._failing(turn, verdict, stop)
@@ -149,6 +153,10 @@ class Diagnoser:
         self._source[turn] = self._stop_turn
         ours = self._rollout.stop_reason != "env_error"
         return [Finding(Label.BUDGET_EXHAUSTED if ours else Label.ENV_ERROR, NOT_REACHED)]
+
+    def _trust(self, turn: int) -> float:
+        """A label is no surer than the verdict it explains."""
+        return self._verdicts[turn].confidence if turn in self._verdicts else 1.0
 
     def _last_step(self, turn: int) -> int:
         return self._steps[turn][-1].step if self._steps[turn] else -1

@@ -14,7 +14,7 @@ from seal.diagnose.evidence import facts_by_place
 from seal.diagnose.places import fault_script
 from seal.env.base import Environment
 from seal.policy.faults import StepScript, TurnScript, gold_script
-from seal.verify.turns import verify
+from seal.verify.rollout import verify_rollout
 
 ARGUMENT_FAULTS = (
     "missing_argument",
@@ -138,7 +138,7 @@ def pairs(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterator[Pa
         if len(found) < 2:
             continue
         rollout = play(env, task, {turn: script for turn, (_, script) in found.items()})
-        verdicts = verify(env, task, rollout.calls_by_turn(len(task.turns)))
+        verdicts = verify_rollout(env, task, rollout)
         if any(verdicts[turn].valid for turn in found):
             continue  # one fault undid what the other did
         rows = diagnose(env, task, rollout, verdicts)
@@ -169,7 +169,7 @@ def play(env: Environment, task: Task, scripts: Mapping[int, TurnScript]) -> Rol
 def _played(env: Environment, task: Task, turn: int, kind: str, script: TurnScript) -> Injected | None:
     """The trajectory with its verdicts and what to expect of it; None where the fault came out as another kind."""
     rollout = play(env, task, {turn: script})
-    verdicts = tuple(verify(env, task, rollout.calls_by_turn(len(task.turns))))
+    verdicts = tuple(verify_rollout(env, task, rollout))
     expected = () if kind in CONTROLS else expected_labels(env, task, turn, kind, rollout, verdicts)
     if expected is None or (kind in CONTROLS and not all(v.valid for v in verdicts)):
         return None

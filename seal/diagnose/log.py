@@ -75,7 +75,7 @@ def diagnose_log(talk: Conversation) -> list[Diagnosis]:
     """Labels of every user turn, the primary one first."""
     rows = []
     for turn, steps in enumerate(talk.turns):
-        findings = _findings(attempts_of(steps), garbled_of(steps), talk.docs, steps)
+        findings = findings_of(attempts_of(steps), garbled_of(steps), talk.docs, steps)
         first = primary(findings)
         for i in sorted(range(len(findings)), key=lambda i: (i != first, i)):
             f = findings[i]
@@ -84,9 +84,10 @@ def diagnose_log(talk: Conversation) -> list[Diagnosis]:
     return rows
 
 
-def _findings(
+def findings_of(
     attempts: Sequence[Attempt], garbled: Sequence[Garbled], docs: Mapping[str, ToolDoc], steps: Sequence[Step]
 ) -> list[Finding]:
+    """What a turn's calls show without gold; `pass` with low confidence where they show nothing."""
     found = []
     successes = [attempt for attempt in attempts if not attempt.error]
     for g in garbled:

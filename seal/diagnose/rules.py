@@ -15,6 +15,7 @@ from seal.diagnose.evidence import Attempt, Goal, TurnEvidence, done_as_asked, i
 from seal.diagnose.finding import Finding
 from seal.diagnose.recovery import recovery
 from seal.diagnose.schema import is_referent, said, schema_faults
+from seal.env.answers import RESPOND
 
 REFUSALS = ("precondition", "permission")
 SYMPTOM = "symptom"
@@ -67,6 +68,8 @@ def _unmet(goal: Goal, ev: TurnEvidence) -> Iterator[Finding]:
     attempt = ev.attempts[goal.attempt] if goal.attempt >= 0 else None
     if goal.how == "exact":
         yield _refused_as_is(goal, attempt, ev)
+    elif goal.how == "same_tool" and goal.call.name == RESPOND:
+        yield Finding(Label.RESPONSE_MISMATCH, "wrong_answer", RESPOND, step=attempt.step, confidence=0.9)
     elif goal.how == "same_tool":
         yield from _other_arguments(goal, attempt, ev)
     elif goal.how == "invalid_tool":

@@ -18,6 +18,18 @@ class Session(Protocol):
         ...
 
 
+class Conversation(Session, Protocol):
+    """A session whose user answers what the policy says. All of it is calls: what was said is played, stored, judged
+    and replayed like any other call, and its result (`shown`) is the user's next message."""
+
+    opening: Sequence[str]  # what the policy is made to say first, where the user waits for it
+    over: str  # "" while the conversation goes on, else the stop reason
+
+    def speech(self, text: str) -> Call:
+        """The call that an output without calls stands for."""
+        ...
+
+
 class Environment(Protocol):
     """Stateless but for what it loaded; safe to share between rollouts."""
 
@@ -47,9 +59,34 @@ class Environment(Protocol):
         ...
 
 
+def converse(env: Environment, task: Task, seed: int) -> Session:
+    """The session of a rollout. Where a live user answers, its draws hang on `seed`; `open` is for re-running calls."""
+    return env.converse(task, seed) if hasattr(env, "converse") else env.open(task)
+
+
+def speech(session: Session, text: str) -> Call | None:
+    """The call that plain text stands for in a Conversation; None where it hands back to a scripted turn."""
+    return session.speech(text) if hasattr(session, "speech") else None
+
+
+def guidance(env: Environment, task: Task) -> tuple[str, ...]:
+    """What an environment tells the policy beside its tools (a business's rules); most tell nothing."""
+    return env.guidance(task) if hasattr(env, "guidance") else ()
+
+
 def in_sight(task: Task, turn: int) -> list[str]:
     """Tools the policy may use at `turn`: all but those that a later turn reveals."""
     return [name for name in task.toolset if task.holdout.get(name, 0) <= turn]
+
+
+def graders(env: Environment, task: Task) -> tuple[str, ...]:
+    """Who judges each turn in the place of the gold program ("": nobody); () where the environment knows no such."""
+    return env.checks(task) if hasattr(env, "checks") else ()
+
+
+def has_gold(env: Environment, task: Task) -> bool:
+    """Whether the gold program serves every turn; one that a grader judges may have none."""
+    return not any(name and not turn.gold for name, turn in zip(graders(env, task), task.turns, strict=False))
 
 
 def revealed_at(task: Task, turn: int) -> list[str]:

@@ -9,6 +9,7 @@ from seal.core.types import Json
 from seal.diagnose.profile import profile
 from seal.env.base import Environment
 from seal.evaluate.evolution import Evolved, next_interface
+from seal.evaluate.idle import idle
 from seal.evaluate.metrics import cost, metrics, round_metrics
 from seal.evaluate.suite import Evaluation, evaluate_policy
 from seal.interface.state import InterfaceState
@@ -54,7 +55,7 @@ def start_line(
     """Evaluate the start: depth 0, bare interface."""
     interface = InterfaceState()
     evaluation = evaluate_policy(env, policy, interface, params, priority, round_id, run_seed)
-    found = metrics(evaluation, env.tasks(), params.split)
+    found = metrics(evaluation, env.tasks(), params.split) | idle(env, evaluation, params.split)
     identity = {"env": env.name, "policy_hash": policy.hash}
     rows = evaluation.rows(round_id)
     whole = round_metrics(found, round_id, "", 0, interface, interface, {}, **identity)
@@ -96,6 +97,7 @@ def run_round(
     say("evaluate")
     evaluation = evaluate_policy(env, policy, evolved.state, params.evaluate, priority, round_id, run_seed)
     scores = metrics(evaluation, env.tasks(), params.evaluate.split, line.rows, line.start_rows)
+    scores |= idle(env, evaluation, params.evaluate.split)
     updates = len(trained.curve) * params.train.minibatches * params.train.num_iterations
     spent = {"collect": cost(collected), "probe": evolved.spent, "train": {**cost(trained.fresh), "updates": updates}}
     whole = round_metrics(

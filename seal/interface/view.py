@@ -1,7 +1,7 @@
 """What a policy sees of one task under one interface and mode: the only thing the rollout engine asks."""
 
 from seal.core.types import Call, CallError, Mode, Result, Task, ToolDoc
-from seal.env.base import Environment
+from seal.env.base import Environment, guidance
 from seal.interface import feedback, render
 from seal.interface.state import InterfaceState
 
@@ -33,16 +33,16 @@ class View:
         return render.render(self._env.revealed(self._task, turn), self.state, self.mode)
 
     def hints(self) -> tuple[str, ...]:
-        """Guidance lines of the system part."""
-        return render.hints(self._task.category, self.state, self.mode)
+        """Guidance of the system part: the environment's own, which the interface cannot change, then its hints."""
+        return guidance(self._env, self._task) + render.hints(self._task.category, self.state, self.mode)
 
     def shown(self, call: Call, result: Result, turn: int = 0, repeats: int = 0) -> str:
-        """The text the policy reads: `result.raw`, and after an error what the interface adds to it.
+        """The text the policy reads: what the environment shows, and after an error what the interface adds to it.
 
         `turn` keeps withheld tools unnamed; `repeats` is how often the same call failed before.
         """
         if self.mode in ("off", "docs_only") or not result.error_kind:
-            return result.raw
+            return result.shown
         return feedback.feedback(call, result, self._bare(turn), self.state, self.mode, repeats)
 
     def shown_error(self, error: CallError, turn: int = 0) -> str:

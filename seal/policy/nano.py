@@ -24,7 +24,7 @@ from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
 
 KEEP_TOKENS = 200_000  # of live episodes, 4 kB each (see seal.policy.cache)
 READER = "reader.safetensors"
-READER_SHA256 = "c0b088ca86f94937411e42a15429d046a7ac2e714478273bf563c66dac7139b7"
+READER_SHA256 = "85537c77ce8f88ea271cfa1f00e5d16cd2ccb49dac1282dba1cb1c07b32800e4"
 
 
 def nano_config(layers: int = 4, width: int = 128, context: int = 512) -> LlamaConfig:

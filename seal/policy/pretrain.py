@@ -1,4 +1,4 @@
-"""The recipe of the shipped reader: `python -m seal.policy.pretrain OUT.safetensors`. Resumable; 20 minutes on a core.
+"""The recipe of the shipped reader: `python -m seal.policy.pretrain OUT.safetensors`. Resumable; an hour on a core.
 
 Three phases of one run: drills (recall of word pairs, which grow the look-up heads), one-turn tasks with few tools,
 then everything. Every batch is a function of its step, so an interrupted run goes on as if it had not stopped.
@@ -7,6 +7,7 @@ then everything. Every batch is a function of its step, so an interrupted run go
 import argparse
 import math
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -17,9 +18,10 @@ from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.reader import demonstration
 from seal.policy.words import PAD, SPECIAL, WordCodec, build_vocabulary
 
-STEPS, DRILLS = 1600, 150
+STEPS, DRILLS = 4000, 150
 EPISODES, DRILL_EPISODES = 40, 32
-LR, WARMUP, INIT = 2e-3, 100, 0.08
+MUON_LR, ADAM_LR, WARMUP, INIT = 4e-3, 2e-3, 100, 0.08
+MICRO_TOKENS = 3000  # padded tokens of one forward pass: rows of like length share it
 
 Example = tuple[list[int], list[int]]  # ids and loss mask, one length
 
@@ -47,8 +49,8 @@ def examples(step: int, codec: WordCodec, steps: int = STEPS) -> list[Example]:
     else:
         share = step / steps
         turns = 1 if share < 0.3 else 2 if share < 0.55 else 3
-        tools = 2 if share < 0.1 else 3 if share < 0.25 else 4
-        batch = [demonstration(rng, codec, turns, tools) for _ in range(EPISODES)]
+        n_tools = 2 if share < 0.1 else 3 if share < 0.25 else 4
+        batch = [demonstration(rng, codec, turns, n_tools) for _ in range(EPISODES)]
     return sorted(batch, key=lambda example: len(example[0]))
 
 
@@ -60,6 +62,30 @@ def stack(batch: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
         ids[i, : len(row)] = torch.tensor(row)
         mask[i, : len(row)] = torch.tensor(row_mask, dtype=torch.bool)
     return ids, mask
+
+
+def parts(batch: list[Example]) -> Iterator[list[Example]]:
+    """Runs of a batch (shortest first) that fill about MICRO_TOKENS when padded."""
+    part: list[Example] = []
+    for example in batch:
+        if part and (len(part) + 1) * len(example[0]) > MICRO_TOKENS:
+            yield part
+            part = []
+        part.append(example)
+    yield part
+
+
+def optimizers(model: NanoForCausalLM) -> list[torch.optim.Optimizer]:
+    """Muon (Jordan et al. 2024) for the matrices inside the blocks, AdamW for the rest.
+
+    At equal steps its running loss was a tenth below AdamW's for all.
+    """
+    inner = {name: p for name, p in model.named_parameters() if p.ndim == 2 and ".layers." in name}
+    outer = [p for name, p in model.named_parameters() if name not in inner]
+    return [
+        torch.optim.Muon(inner.values(), lr=MUON_LR, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(outer, lr=ADAM_LR, betas=(0.9, 0.98), weight_decay=0.01),
+    ]
 
 
 def loss_of(model: NanoForCausalLM, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -76,25 +102,33 @@ def pretrain(checkpoint: Path, steps: int = STEPS, report_every: int = 100) -> N
     config = nano_config()
     config.initializer_range = INIT
     model = NanoForCausalLM(config)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=LR, betas=(0.9, 0.98), weight_decay=0.01)
+    tools = optimizers(model)
     first = 0
     if checkpoint.exists():
         state = torch.load(checkpoint, weights_only=True)
         model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
+        for tool, saved in zip(tools, state["optimizers"], strict=True):
+            tool.load_state_dict(saved)
         first = state["step"] + 1
+    peaks = [(MUON_LR, tools[0]), (ADAM_LR, tools[1])]
     for step in range(first, steps):
         decay = 0.95 * 0.5 * (1 + math.cos(math.pi * step / steps)) + 0.05
-        for group in optimizer.param_groups:
-            group["lr"] = LR * min(1.0, (step + 1) / WARMUP) * decay
-        loss = loss_of(model, *stack(examples(step, codec, steps)))
-        optimizer.zero_grad()
-        loss.backward()
+        for peak, tool in peaks:
+            tool.param_groups[0]["lr"] = peak * (min(1.0, (step + 1) / WARMUP) * decay)
+        batch = examples(step, codec, steps)
+        trained, total = sum(sum(mask[1:]) for _, mask in batch), 0.0
+        for part in parts(batch):
+            ids, mask = stack(part)
+            loss = loss_of(model, ids, mask) * mask[:, 1:].sum() / trained
+            loss.backward()
+            total += loss.item()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        for tool in tools:
+            tool.step()
+        model.zero_grad()
         if step % report_every == report_every - 1 or step == steps - 1:
-            print(f"step {step + 1}/{steps} loss {loss.item():.3f}", flush=True)
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+            print(f"step {step + 1}/{steps} loss {total:.3f}", flush=True)
+            state = {"model": model.state_dict(), "optimizers": [tool.state_dict() for tool in tools], "step": step}
             torch.save(state, checkpoint.with_suffix(".tmp"))
             checkpoint.with_suffix(".tmp").replace(checkpoint)
     return model.eval()

@@ -45,7 +45,7 @@ def load_rounds(root: Path) -> list[Round]:
             strict["mean"], strict["low"], strict["high"]
         except (KeyError, TypeError) as error:
             raise ArtifactError("metrics", f"{path}: without {error}", "run the round's evaluate stage again") from None
-        interface = load_interface(path.parent / "interface.json")
+        interface = load_interface(path.parent / "interface.json") if _is_here(path.parent) else InterfaceState()
         known = {"total": NO_COST, "interface": {"active": len(interface.active), "added": 0, "retired": 0}}
         metrics = {**known, **found, "strict": strict}
         rounds[id_] = Round(id_, found.get("parent", ""), found.get("depth", 0), path.parent, metrics, interface)
@@ -59,6 +59,11 @@ def load_rounds(root: Path) -> list[Round]:
         ordered.append(here := waiting.pop())
         waiting += [r for r in rounds.values() if r.parent == here.id][::-1]
     return ordered
+
+
+def _is_here(folder: Path) -> bool:
+    """Whether a round has more than the metrics that git brings: a fresh clone knows scores of rounds it never ran."""
+    return any(path.name != "metrics.json" for path in folder.iterdir())
 
 
 def lineages(rounds: list[Round]) -> list[list[Round]]:

@@ -27,7 +27,9 @@ NONE = "-"
 
 def results_table(root: Path = Path(), movers: int = 2) -> str:
     """One line a round: scores in percent, differences in points. Raises ArtifactError when nothing is evaluated."""
-    return text_table(HEAD, results_rows(load_rounds(root), movers), LEFT) + "\n" + LEGEND
+    rounds = load_rounds(root)
+    table = text_table(HEAD, results_rows(rounds, movers), LEFT)
+    return "\n".join([table, LEGEND, *clean_scores(rounds), *idle_scores(rounds)])
 
 
 LEGEND = (
@@ -41,6 +43,20 @@ def results_rows(rounds: Sequence[Round], movers: int = 2) -> list[tuple[str, ..
     """The cells under HEAD."""
     by_id = {r.id: r for r in rounds}
     return [_row(r, by_id[r.parent].metrics if r.parent in by_id else None, movers) for r in rounds]
+
+
+def clean_scores(rounds: Sequence[Round]) -> list[str]:
+    """One line with the strict scores without the tasks known to be bad; none where no such task was played."""
+    scores = [(r.id, r.metrics["clean"]) for r in rounds if "clean" in r.metrics]
+    told = ", ".join(f"{id_} {points(clean)} {interval(clean)} of {clean['n']}" for id_, clean in scores)
+    return [f"strict without tasks known to be bad: {told}"] if told else []
+
+
+def idle_scores(rounds: Sequence[Round]) -> list[str]:
+    """One line with what a policy that does nothing scores on the same tasks; none where that was not measured."""
+    scores = [(r.id, r.metrics["do_nothing"]) for r in rounds if "do_nothing" in r.metrics]
+    told = ", ".join(f"{id_} {points(nothing)} of {nothing['n']}" for id_, nothing in scores)
+    return [f"doing nothing scores: {told}"] if told else []
 
 
 def _row(r: Round, parent: Mapping[str, Any] | None, movers: int) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ def play(
     stop reason; only faults of the code or the configuration raise.
     """
     rollouts: list[Rollout] = []
+    batch = min(batch, getattr(env, "live_sessions", None) or batch)  # an environment of processes bounds their number
     policy_hash = policy.hash  # of all weights: once, not once a rollout
     for start in range(0, len(requests), batch):
         episodes = [

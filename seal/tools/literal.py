@@ -2,19 +2,25 @@
 
 import ast
 import math
+import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from seal.core.types import Call, Json
 from seal.tools.schema import Signature
 
 MAX_TEXT = 100_000  # characters of one policy output
 MAX_DEPTH = 40
+TOO_LONG = 10**4300  # an integer of more digits cannot be written as text again
+NO_NAMES: Mapping[str, Json] = MappingProxyType({})
 
 
 class NotACall(ValueError):
-    """Why a piece of text is no call; `kind` goes into the CallError."""
+    """Why a piece of text is no call; `kind` goes into the CallError. The message, which may quote the text, is short
+    and can be written anywhere."""
 
     def __init__(self, kind: str, message: str):
-        super().__init__(message)
+        super().__init__(message.encode("utf-8", "backslashreplace").decode()[:200])
         self.kind = kind
 
 
@@ -23,22 +29,29 @@ def tree_of(text: str) -> ast.expr:
     if len(text) > MAX_TEXT:
         raise NotACall("syntax", f"longer than {MAX_TEXT} characters")
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings():  # on odd escapes and the like: no business of who runs this
+            warnings.simplefilter("ignore")
+            return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotACall("syntax", str(getattr(error, "msg", error))[:200]) from None
 
 
-def literal(node: ast.expr) -> Json:
-    """The value of a literal node: constants, signed numbers, lists, tuples, dicts. Raises NotACall(not_literal)."""
-    return storable(_literal(node, 0))
+def literal(node: ast.expr, names: Mapping[str, Json] = NO_NAMES) -> Json:
+    """The value of a literal node: constants, signed numbers, lists, tuples, dicts. Raises NotACall(not_literal).
+
+    `names`: bare names that stand for a value, for text that mixes languages (`true`).
+    """
+    return storable(_literal(node, 0, names))
 
 
 def storable(value: Json, depth: int = 0) -> Json:
-    """The value itself, if JSON and UTF-8 can hold it. Raises NotACall(not_literal): nested too deeply, no finite
-    number, half a surrogate pair, a key that is no plain value."""
+    """The value itself, if JSON and UTF-8 can hold it. Raises NotACall(not_literal): nested too deeply, a number that
+    is not finite or too long, half a surrogate pair, a key that is no plain value."""
     if depth > MAX_DEPTH:
         raise NotACall("not_literal", "nested too deeply")
     if isinstance(value, float) and not math.isfinite(value):
+        raise NotACall("not_literal", "a number out of range")
+    if isinstance(value, int) and abs(value) >= TOO_LONG:
         raise NotACall("not_literal", "a number out of range")
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
         raise NotACall("not_literal", "a text with half a surrogate pair")
@@ -52,28 +65,30 @@ def storable(value: Json, depth: int = 0) -> Json:
     return value
 
 
-def _literal(node: ast.expr, depth: int) -> Json:
+def _literal(node: ast.expr, depth: int, names: Mapping[str, Json]) -> Json:
     if depth > MAX_DEPTH:
         raise NotACall("not_literal", "nested too deeply")
     match node:
         case ast.Constant(value=str() | int() | float() | None):
             return node.value
+        case ast.Name(id=name) if name in names:
+            return names[name]
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float() as number)) if (
             not isinstance(number, bool)
         ):
             return -number if isinstance(node.op, ast.USub) else number
         case ast.List() | ast.Tuple():
-            values = [_literal(item, depth + 1) for item in node.elts]
+            values = [_literal(item, depth + 1, names) for item in node.elts]
             return values if isinstance(node, ast.List) else tuple(values)
         case ast.Dict(keys=keys, values=values) if None not in keys:
-            names = [_literal(key, depth + 1) for key in keys]
-            if any(isinstance(name, list | dict | tuple) for name in names):
+            found = [_literal(key, depth + 1, names) for key in keys]
+            if any(isinstance(key, list | dict | tuple) for key in found):
                 raise NotACall("not_literal", "a dictionary key must be a plain value")
-            return dict(zip(names, (_literal(value, depth + 1) for value in values), strict=True))
+            return dict(zip(found, (_literal(value, depth + 1, names) for value in values), strict=True))
     raise NotACall("not_literal", f"{type(node).__name__} is no literal")
 
 
-def call_of(node: ast.expr, signature: Signature) -> Call:
+def call_of(node: ast.expr, signature: Signature, names: Mapping[str, Json] = NO_NAMES) -> Call:
     """A call of a plain name with literal arguments, positionals bound by the signature's order."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise NotACall("syntax", f"{type(node).__name__} is no call of a tool")
@@ -82,11 +97,11 @@ def call_of(node: ast.expr, signature: Signature) -> Call:
     if len(node.args) > len(order):
         raise NotACall("positional", f"{name} takes {len(order)} known positional arguments, got {len(node.args)}")
     for parameter, value in zip(order, node.args, strict=False):
-        arguments[parameter] = literal(value)
+        arguments[parameter] = literal(value, names)
     for keyword in node.keywords:
         if keyword.arg is None:
             raise NotACall("not_literal", "** is no literal argument")
         if keyword.arg in arguments:
             raise NotACall("duplicate_argument", f"{name} got {keyword.arg} twice")
-        arguments[keyword.arg] = literal(keyword.value)
+        arguments[keyword.arg] = literal(keyword.value, names)
     return Call(name, arguments)

@@ -4,9 +4,10 @@ Formats: pythonic (BFCL's prompting format), qwen_xml (JSON in <tool_call> tags:
 openai (a `tool_calls` list or a message), words (the nano policy's: `name key=value ; name key=value`, or `done`).
 
 Modes: *strict* follows the official end of turn: an output without a readable call hands back to the user. *lenient*
-(an option for training) repairs what is plain, and lets the policy see its syntax error and go on.
+(an option for training) repairs what is plain and says so, and lets the policy see its syntax error and go on.
 """
 
+import ast
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -14,14 +15,17 @@ from typing import Any, Literal
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, CallError, Json, Parsed
-from seal.tools.literal import MAX_TEXT, NotACall, call_of, literal, storable, tree_of
+from seal.tools import repair
+from seal.tools.literal import MAX_TEXT, NotACall, call_of, storable, tree_of
 from seal.tools.schema import Signature, coerce, signature_of
 
 Found = tuple[list[Call], list[CallError]]
+Note = repair.Note | None  # told the name of each repair; None: strict, nothing is repaired
+MAX_PIECES = 1000  # calls of one output that are read: a bound on time
 END_OF_TURN = "done"  # of the words format
+END_OF_THOUGHT = "</think>"  # what stands before it is no part of the answer, as officially
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 _CALL_START = re.compile(r"[A-Za-z_][\w.]*\s*\(")
-_CALL_LIST = re.compile(r"\[\s*[A-Za-z_]\w*\s*\(.*\)\s*\]", re.DOTALL)
 _ASIDE = re.compile(r"\w+\s+\(")  # "Done (see above).": prose, unless it reads as a call
 _GAP = re.compile(r"[\s;]*")
 _TAG = re.compile(r"<tool_call>(.*?)(</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
@@ -36,75 +40,109 @@ def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "l
         raise ParamError("call format", format, f"known formats: {', '.join(sorted(READERS))}")
     if mode not in ("strict", "lenient"):
         raise ParamError("parse mode", mode, "use strict or lenient")
+    repairs: list[str] = []
     if len(text) > MAX_TEXT:
         calls, errors = [], [CallError("syntax", f"longer than {MAX_TEXT} characters")]
     else:
-        calls, errors = READERS[format](text, signature_of(schema), mode == "lenient")
+        said = text.rpartition(END_OF_THOUGHT)[2]
+        calls, errors = READERS[format](said, signature_of(schema), repairs.append if mode == "lenient" else None)
     ends = not calls and (not errors or (mode == "strict" and format != "words"))
-    return Parsed(tuple(calls), tuple(errors), ends)
+    return Parsed(tuple(calls), tuple(errors), ends, tuple(dict.fromkeys(repairs)))
 
 
-def _pythonic(text: str, signature: Signature, lenient: bool) -> Found:
-    # Stripped as by the official decoder, which also adds a missing bracket; here what is cut off stays an error.
+def _pythonic(text: str, signature: Signature, note: Note) -> Found:
     body = text.strip("` \t\r\n")
-    if lenient and (match := _CALL_LIST.search(body)):
-        body = match[0]
+    found = _call_list(body, signature, note)
+    if note is None or found[0]:
+        return found
+    for mend, name in ((repair.calls_on_lines, repair.SEPARATORS), (repair.call_list_in, repair.SURROUNDING)):
+        inner = mend(body)
+        if inner and inner != body and (again := _call_list(inner, signature, note))[0]:
+            note(name)
+            return again
+    return found
+
+
+def _call_list(body: str, signature: Signature, note: Note) -> Found:
     if not body.startswith("[") and not _CALL_START.match(body):
         return [], []
+    # The official decoder adds what is missing of the outer brackets.
+    whole = f"{'' if body.startswith('[') else '['}{body}{'' if body.endswith(']') else ']'}"
     try:
-        tree = tree_of(body)
+        tree = tree_of(whole)
     except NotACall as error:
         if _ASIDE.match(body):
             return [], []
         return [], [CallError(error.kind, str(error))]
-    return _collect(getattr(tree, "elts", [tree]), lambda node: call_of(node, signature))
+    nodes = getattr(tree, "elts", [tree])
+    if note is None and not all(isinstance(node, ast.Call) for node in nodes):  # then officially nothing of it runs
+        return [], [CallError("syntax", "a list of other things than calls")]
+    found = _collect(nodes, lambda node: call_of(node, signature))
+    if note and found[1]:
+        again = _collect(nodes, lambda node: call_of(node, signature, repair.CONSTANTS))
+        if len(again[1]) < len(found[1]):
+            note(repair.JSON_NAMES)
+            return again
+    return found
 
 
-def _qwen_xml(text: str, signature: Signature, lenient: bool) -> Found:
+def _qwen_xml(text: str, signature: Signature, note: Note) -> Found:
     def read(match: re.Match) -> Call:
-        if not match[2] and not lenient:
+        if match[2]:
+            return _call_of_json(_json(match[1], note), ("arguments", "parameters"), note)
+        if not note:
             raise NotACall("truncated", "a <tool_call> is never closed")
-        return _call_of_json(_json(match[1], lenient), ("arguments", "parameters"))
+        call = _call_of_json(repair.json_value(match[1], note, closed=False), ("arguments", "parameters"), note)
+        note(repair.UNCLOSED_TAG)
+        return call
 
     return _collect(_TAG.finditer(text), read)
 
 
-def _llama_json(text: str, signature: Signature, lenient: bool) -> Found:
+def _llama_json(text: str, signature: Signature, note: Note) -> Found:
     body = text.strip().removeprefix("<|python_tag|>").removesuffix("<|eom_id|>").removesuffix("<|eot_id|>").strip()
     if not body.startswith(("{", "[")):
         return [], []
-    decoder, pieces, at = json.JSONDecoder(parse_constant=_no_constant), [], 0
+    decoder, pieces, at = json.JSONDecoder(parse_constant=repair.no_constant), [], 0
     try:
         while at < len(body):
             value, at = decoder.raw_decode(body, at)
             pieces += value if isinstance(value, list) else [value]
             at = _GAP.match(body, at).end()
     except (ValueError, RecursionError) as error:
-        return [], [CallError("syntax", str(error)[:200])]
-    return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments")))
+        if note is None:
+            return [], [CallError("syntax", str(error)[:200])]
+        try:
+            value = repair.json_value(body, note, closed=False)
+        except NotACall:
+            return [], [CallError("syntax", str(error)[:200])]
+        pieces = value if isinstance(value, list) else [value]
+    return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments"), note))
 
 
-def _openai(text: str, signature: Signature, lenient: bool) -> Found:
+def _openai(text: str, signature: Signature, note: Note) -> Found:
     body = text.strip()
     if not body.startswith(("{", "[")):
         return [], []
     try:
-        value = _json(body, lenient)
+        value = _json(body, note)
     except NotACall as error:
         return [], [CallError(error.kind, str(error))]
     if isinstance(value, dict):
-        value = value.get("tool_calls") or ([value] if "function" in value or "name" in value else [])
+        legacy = value.get("function_call")
+        own = [value] if "function" in value or "name" in value else [legacy] if legacy else []
+        value = value.get("tool_calls") or own
 
     def read(entry: Json) -> Call:
         function = entry.get("function", entry) if isinstance(entry, dict) else entry
         if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-            function = function | {"arguments": _json(function["arguments"] or "{}", lenient)}
-        return _call_of_json(function, ("arguments",))
+            function = function | {"arguments": _json(function["arguments"] or "{}", note)}
+        return _call_of_json(function, ("arguments",), note)
 
     return _collect(value if isinstance(value, list) else [value], read)
 
 
-def _words(text: str, signature: Signature, lenient: bool) -> Found:
+def _words(text: str, signature: Signature, note: Note) -> Found:
     if text.strip() == END_OF_TURN:
         return [], []
 
@@ -120,12 +158,12 @@ def _words(text: str, signature: Signature, lenient: bool) -> Found:
             if key in arguments:
                 raise NotACall("duplicate_argument", f"{name} got {key} twice")
             arguments[key] = coerce(value, types.get(key, ""))
-        return Call(name, arguments)
+        return Call(name, storable(arguments))
 
     return _collect(text.split(" ; "), read)
 
 
-READERS: dict[str, Callable[[str, Signature, bool], Found]] = {
+READERS: dict[str, Callable[[str, Signature, Note], Found]] = {
     "pythonic": _pythonic,
     "qwen_xml": _qwen_xml,
     "llama_json": _llama_json,
@@ -165,9 +203,12 @@ def _word(value: Json) -> str:
 
 
 def _collect(pieces: Any, read: Callable[[Any], Call]) -> Found:
-    """Every piece on its own: good calls are kept beside the errors of bad ones."""
+    """Every piece on its own: good calls are kept beside the errors of bad ones. Stops at MAX_PIECES."""
     calls, errors = [], []
-    for piece in pieces:
+    for number, piece in enumerate(pieces):
+        if number == MAX_PIECES:
+            errors.append(CallError("syntax", f"more than {MAX_PIECES} calls"))
+            break
         try:
             calls.append(read(piece))
         except NotACall as error:
@@ -175,26 +216,20 @@ def _collect(pieces: Any, read: Callable[[Any], Call]) -> Found:
     return calls, errors
 
 
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON value")
+def _json(text: str, note: Note) -> Json:
+    return repair.json_value(text, note) if note else repair.read_json(text)
 
 
-def _json(text: str, lenient: bool) -> Json:
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        if lenient:
-            return literal(tree_of(text))
-        raise NotACall("syntax", str(error)[:200]) from None
-
-
-def _call_of_json(value: Json, keys: tuple[str, ...]) -> Call:
+def _call_of_json(value: Json, keys: tuple[str, ...], note: Note) -> Call:
     if not isinstance(value, dict):
         raise NotACall("not_object", f"a call must be an object, not {type(value).__name__}")
     name = value.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise NotACall("bad_name", f"{str(name)[:60]!r} is no tool name")
     arguments = next((value[key] for key in keys if key in value), {})
+    if note and isinstance(arguments, str):
+        arguments = repair.json_value(arguments or "{}", note)
+        note(repair.ARGUMENTS_AS_TEXT)
     if not isinstance(arguments, dict):
         raise NotACall("not_object", f"arguments must be an object, not {type(arguments).__name__}")
     if not all(isinstance(key, str) for key in arguments):

@@ -59,13 +59,13 @@ def judge(env: Environment, rollouts: Sequence[Rollout], priority: Sequence[str]
     """Verify and diagnose rollouts; the same library functions as the stages use."""
     from seal.diagnose import diagnose
     from seal.verify.outcome import progress, success
-    from seal.verify.turns import verify
+    from seal.verify.rollout import verify_rollout
 
     tasks = {task.task_id: task for task in env.tasks()}
     judged = []
     for rollout in rollouts:
         task = tasks[rollout.task_id]
-        verdicts = verify(env, task, rollout.calls_by_turn(len(task.turns)))
+        verdicts = verify_rollout(env, task, rollout)
         diagnoses = diagnose(env, task, rollout, verdicts, priority)
         passed = success(task, verdicts, rollout)
         judged.append(Judged(rollout, tuple(verdicts), tuple(diagnoses), passed, progress(task, verdicts)))

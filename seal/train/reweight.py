@@ -124,7 +124,8 @@ def weigh(
                 where no root turn was found among them. A passing rollout: rho(pass), at least as much for a right
                 abstention and a recovery from an error, and 0 for a turn with a spurious call. The label's confidence
                 scales every weight but the 0 towards 1.
-    trajectory  the paper's: mean over the diagnosed turns of rho(label), clipped, for all turns.
+    trajectory  the paper's: mean over the diagnosed turns of rho(label), clipped, for all turns; the mean confidence of
+                the verdicts (1 where gold decides) scales it towards 1.
     none        1.
     """
     if params.granularity == "turn":
@@ -133,7 +134,7 @@ def weigh(
         rhos = [strength(str(d.label), params, state) for d in judged.diagnoses if d.primary]
         low, high = params.clip
         mean = min(max(sum(rhos) / len(rhos), low), high) if rhos else 1.0
-        kinds = dict.fromkeys(tokens, ("trajectory", mean, 1.0))
+        kinds = dict.fromkeys(tokens, ("trajectory", mean, _trust(judged)))
     else:
         kinds = dict.fromkeys(tokens, ("none", 1.0, 1.0))
     return [
@@ -179,6 +180,11 @@ def _passing(judged: Judged, turns: Iterable[int], params: WeightParams, state: 
         else:
             kinds[turn] = ("pass", plain, confidence)
     return kinds
+
+
+def _trust(judged: Judged) -> float:
+    """Mean confidence of a rollout's verdicts."""
+    return sum(verdict.confidence for verdict in judged.verdicts) / len(judged.verdicts) if judged.verdicts else 1.0
 
 
 def mask(rows: Iterable[TurnWeight], reason: str) -> list[TurnWeight]:

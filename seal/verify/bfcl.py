@@ -11,7 +11,7 @@ import math
 import re
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import localcontext
 from typing import Any
@@ -20,6 +20,7 @@ from seal.core.types import Call, Json, Task
 from seal.env.bfcl import bounds
 from seal.env.bfcl.package import WORLDS, root
 from seal.env.bfcl.world import signatures
+from seal.env.limit import TimedOut, time_limit
 from seal.tools.literal import NotACall, call_of, tree_of
 
 CHECKER = "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker"
@@ -42,15 +43,24 @@ def official_verdict(task: Task, turns: Sequence[Sequence[Sequence[str | Call]]]
     root()
     if len(turns) != len(task.turns):
         return {"valid": False, "error_type": FORCE_TERMINATED, "turn": min(len(turns), len(task.turns))}
+    try:
+        return verdict_of(_run(*official_input(task, turns)))
+    except TimedOut:
+        return {"valid": False, "error_type": TIMED_OUT, "turn": None}
+
+
+def official_input(task: Task, turns: Sequence[Sequence[Sequence[str | Call]]]) -> tuple[list, list, dict, str]:
+    """The arguments of multi_turn_checker but the model's name: played and gold call strings, entry, category."""
     classes = list(task.initial_state["classes"])
     order = {tool: dict.fromkeys(names, "") for name in classes for tool, names in signatures(name).items()}
     played = [[text for step in turn if (text := [t for said in step for t in _texts(said, order)])] for turn in turns]
     gold = [[_text(call, order) for call in turn.gold] for turn in task.turns]
     entry = {"id": task.task_id, "initial_config": task.initial_state["config"], "involved_classes": classes}
-    try:
-        found = _run(played, gold, entry, task.category)
-    except bounds.TimedOut:
-        return {"valid": False, "error_type": TIMED_OUT, "turn": None}
+    return played, gold, entry, task.category
+
+
+def verdict_of(found: Mapping[str, Any]) -> dict[str, Json]:
+    """`{"valid", "error_type", "turn"}` of what multi_turn_checker returned."""
     if found["valid"]:
         return {"valid": True, "error_type": None, "turn": None}
     return {"valid": False, "error_type": found["error_type"], "turn": _turn(found)}
@@ -58,7 +68,7 @@ def official_verdict(task: Task, turns: Sequence[Sequence[Sequence[str | Call]]]
 
 def _run(played: list, gold: list, entry: dict[str, Json], category: str) -> dict[str, Any]:
     name = f"seal_{uuid.uuid4().hex}"
-    with _own_modules(name), localcontext(), _mpmath_precision(), bounds.time_limit(SECONDS):
+    with _own_modules(name), localcontext(), _mpmath_precision(), time_limit(SECONDS):
         check = importlib.import_module(CHECKER).multi_turn_checker
         return check(played, gold, entry, category, name)
 
@@ -92,7 +102,7 @@ def _mpmath_precision() -> Iterator[None]:
         mpmath.mp.prec = before
 
 
-def _turn(found: dict[str, Any]) -> int:
+def _turn(found: Mapping[str, Any]) -> int:
     """The failing turn, told in the message or by the number of turns that were run."""
     if told := _TURN.search(found.get("error_message", "")):
         return int(told[1])

@@ -1,74 +1,114 @@
-"""A verdict for every user turn, without early return: the policy's calls and the gold calls run side by side."""
+"""A verdict for every user turn, without early return: the policy's calls run beside the gold program's outcome."""
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import marshal
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from seal.core.types import Call, Json, Task, Verdict
-from seal.env.base import Environment
+from seal.env.base import Environment, graders
+from seal.verify.gold import GoldTurn, gold_turns, opened, raws, rerun, unlike
+from seal.verify.graded import graded
+
+ABSENT = object()
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+_ENCODER = json.JSONEncoder(sort_keys=True, default=repr)
 
 
 def verify(env: Environment, task: Task, calls_by_turn: Sequence[Sequence[Call]]) -> list[Verdict]:
-    """Judge all user turns of a task. Pure: both programs run on fresh sessions.
+    """Judge all user turns of a task. Pure: the calls run on a fresh session, the gold program ran on one of its own.
 
     state_ok     the public state equals the gold state after the turn
     response_ok  the turn's gold results are a sub-multiset of all results so far (order free, extra results free)
     valid        both; in a turn without gold calls: no state change beyond gold's where the environment judges
                  abstention, else (BFCL) always. A turn with gold calls and no call of the policy is never valid.
+
+    Turns that name a grader are judged by it (seal.verify.graded); the others are certain.
     """
-    played, gold = env.open(task), env.open(task)
-    results: Counter[str] = Counter()
-    verdicts = []
-    for turn, (calls, target) in enumerate(zip(calls_by_turn, (t.gold for t in task.turns), strict=True)):
-        results.update(played.call(call).raw for call in calls)
-        wanted = Counter(gold.call(call).raw for call in target)
-        state, expected = played.state(), gold.state()
-        state_ok = state == expected
-        missing = wanted - results
-        response_ok = not missing
-        if target:
-            valid = state_ok and response_ok and bool(calls)
+    gold = gold_turns(env, task)
+    same = [turn.is_played(calls) for calls, turn in zip(calls_by_turn, gold, strict=True)]
+    as_gold = [*same, False].index(False)
+    verdicts = [Verdict(turn, True, True, True) for turn in range(as_gold)]
+    if as_gold < len(gold):
+        verdicts += _judged(env, task, gold, as_gold, calls_by_turn)
+    return graded(env, task, calls_by_turn, verdicts) if any(graders(env, task)) else verdicts
+
+
+def _judged(
+    env: Environment, task: Task, gold: Sequence[GoldTurn], start: int, calls_by_turn: Sequence[Sequence[Call]]
+) -> Iterator[Verdict]:
+    """The verdicts from the turn on in which the policy first said something else than gold."""
+    played, results = opened(env, task, gold), {}
+    for turn in gold[:start]:
+        rerun(played, turn.calls, turn.results)
+        _count(results, turn.results)
+    for turn, (calls, target) in enumerate(zip(calls_by_turn[start:], gold[start:], strict=True), start):
+        _count(results, raws(played, calls))
+        evidence = first_difference(*unlike(played, target.state))
+        state_ok = not evidence
+        missing = {raw: n - had for raw, n in target.wanted.items() if n > (had := results.get(raw, 0))}
+        if target.calls:
+            valid = state_ok and not missing and bool(calls)
         else:
             valid = state_ok or not env.judges_abstention
-        evidence: dict[str, Json] = {}
-        if not state_ok:
-            evidence |= first_difference(state, expected)
         if missing:
-            evidence["missing_results"] = len(list(missing.elements()))
+            evidence["missing_results"] = sum(missing.values())
             evidence["missing_digest"] = digest(sorted(missing))
-        if target and not calls:
+        if target.calls and not calls:
             evidence["no_calls"] = True
-        verdicts.append(Verdict(turn, state_ok, response_ok, valid, 1.0, evidence))
-    return verdicts
+        yield Verdict(turn, state_ok, not missing, valid, 1.0, evidence)
+
+
+def _count(results: dict[str, int], raws: Sequence[str]) -> None:
+    for raw in raws:  # Counter.update, several times as fast on a few
+        results[raw] = results.get(raw, 0) + 1
 
 
 def first_difference(state: Mapping[str, Json], expected: Mapping[str, Json]) -> dict[str, Json]:
-    """The first part (by name) that differs, with digests of both sides: evidence without the answer."""
-    absent = object()
+    """The first attribute (by name) that differs, with digests of both sides: evidence without the answer."""
     for part in sorted({*state, *expected}):
-        ours, theirs = state.get(part, absent), expected.get(part, absent)
-        if ours != theirs:
-            attribute = part
-            if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-                names = sorted({*ours, *theirs}, key=str)
-                attribute = f"{part}.{next(n for n in names if ours.get(n, absent) != theirs.get(n, absent))}"
-            return {
-                "attribute": attribute,
-                "actual": "absent" if ours is absent else digest(ours),
-                "expected": "absent" if theirs is absent else digest(theirs),
-            }
+        ours, theirs, attribute = state.get(part, ABSENT), expected.get(part, ABSENT), part
+        if ours == theirs:
+            continue
+        if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+            names = sorted({*ours, *theirs}, key=str)
+            name = next(n for n in names if ours.get(n, ABSENT) != theirs.get(n, ABSENT))
+            ours, theirs, attribute = ours.get(name, ABSENT), theirs.get(name, ABSENT), f"{part}.{name}"
+        return {"attribute": attribute, "actual": _digest_of(ours), "expected": _digest_of(theirs)}
     return {}
+
+
+def _digest_of(value: Json) -> str:
+    return "absent" if value is ABSENT else digest(value)
 
 
 def digest(value: Json) -> str:
     """8 hex digits of a JSON-like value."""
-    text = json.dumps(_text_keys(value), sort_keys=True, default=repr)
+    try:
+        return _kept_digest(marshal.dumps(value, 2))  # 2: equal bytes are equal values
+    except ValueError:  # made of more than plain values
+        return _digest(value)
+
+
+@lru_cache(maxsize=1024)
+def _kept_digest(value: bytes) -> str:
+    """Kept for a while: a wrong state stays for many turns, and what is expected is so for all rollouts of a task."""
+    return _digest(marshal.loads(value))
+
+
+def _digest(value: Json) -> str:
+    text = _ENCODER.encode(_text_keys(value))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
 def _text_keys(value: Json) -> Json:
     """Keys of mixed types (an id as number beside one as text) cannot be sorted: those that are no text are marked."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else f"<{key!r}>": _text_keys(item) for key, item in value.items()}
+        return {
+            key if type(key) is str else f"<{key!r}>": item if type(item) in _PLAIN else _text_keys(item)
+            for key, item in value.items()
+        }
     return [_text_keys(item) for item in value] if isinstance(value, list | tuple) else value

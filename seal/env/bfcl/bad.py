@@ -1,15 +1,23 @@
-"""Tasks whose reference is wrong or whose wording leaves the answer open: kept, scored as officially, told apart."""
+"""Tasks whose reference is wrong or whose wording leaves the answer open: kept, scored as officially, told apart.
 
+The table is `known_bad.json`. Its kinds: *unsolvable* (no policy that keeps to the tools in sight can pass), *wrong*
+(the reference contradicts the request), *ambiguous* (a right answer can fail). `told` is what the request asks for in
+place of an argument of the reference; the tests play it and see it fail.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 
-_WITHHELD = "the reference of turn 1 uses tail, which is withheld until turn 3"
-_FULL_STOP = "a message is compared exactly, but the request leaves its final full stop open"
-_NO_ID = "the reference closes a ticket whose id no message and no result tells, as text where a number is declared"
+KINDS = ("unsolvable", "wrong", "ambiguous")
 
-KNOWN_BAD = MappingProxyType(
-    {
-        "multi_turn_miss_func_49": _WITHHELD,
-        **{f"multi_turn_{name}_173": _NO_ID for name in ("base", "miss_func", "miss_param", "long_context")},
-        **{f"multi_turn_{name}_184": _FULL_STOP for name in ("base", "miss_func", "miss_param", "long_context")},
-    }
-)
+
+@cache
+def known_bad() -> Mapping[str, str]:
+    """Task id -> "<kind>: <reason>"."""
+    table = json.loads(files("seal.env.bfcl").joinpath("known_bad.json").read_text())
+    return MappingProxyType(
+        {id_: f"{entry['kind']}: {entry['reason']}" for entry in table["entries"] for id_ in entry["tasks"]}
+    )

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from seal.core.types import Fact, Json, Param, Task, ToolDoc, UserTurn
-from seal.env.bfcl.bad import KNOWN_BAD
+from seal.env.bfcl.bad import known_bad
 from seal.env.bfcl.package import CATEGORIES, MODULES, lines
 from seal.env.bfcl.world import signatures
 from seal.tools.literal import call_of, tree_of
-from seal.tools.prose import enum_in_text
+from seal.tools.prose import enum_of
 
 REVEAL = "I have updated some more functions you can choose from. What about now?"  # official words of a reveal turn
 DEV_EVERY = 5  # of the training scenarios
@@ -48,7 +48,7 @@ def _task(entry: Json, answer: Json, category: str, tools: Mapping, splits: Mapp
         },
         toolset=toolset,
         holdout={tool: int(turn) for turn, names in entry.get("missed_function", {}).items() for tool in names},
-        known_bad=KNOWN_BAD.get(entry["id"], ""),
+        known_bad=known_bad().get(entry["id"], ""),
     )
 
 
@@ -71,12 +71,12 @@ def load_docs() -> tuple[dict[str, dict[str, ToolDoc]], dict[str, tuple[Fact, ..
     facts: dict[str, tuple[Fact, ...]] = {}
     for name, module in MODULES.items():
         entries = lines("multi_turn_func_doc", f"{module}.json")
-        docs[name] = {entry["name"]: _doc(entry, signatures(name)[entry["name"]]) for entry in entries}
-        facts |= {entry["name"]: _facts(docs[name][entry["name"]], entry) for entry in entries}
+        docs[name] = {entry["name"]: doc_of(entry, signatures(name)[entry["name"]]) for entry in entries}
+        facts |= {entry["name"]: facts_of(docs[name][entry["name"]], entry) for entry in entries}
     return docs, facts
 
 
-def _doc(entry: Json, order: Sequence[str]) -> ToolDoc:
+def doc_of(entry: Json, order: Sequence[str]) -> ToolDoc:
     """Parameters stand in the order of the method's signature, by which positional arguments bind."""
     properties, required = entry["parameters"]["properties"], entry["parameters"].get("required", [])
     params = (
@@ -85,6 +85,7 @@ def _doc(entry: Json, order: Sequence[str]) -> ToolDoc:
             _TYPES.get(properties[name]["type"], properties[name]["type"]),
             name in required,
             properties[name].get("description", ""),
+            tuple(properties[name].get("enum", ())),
             default=properties[name].get("default"),
         )
         for name in sorted(properties, key=list(order).index)
@@ -92,7 +93,7 @@ def _doc(entry: Json, order: Sequence[str]) -> ToolDoc:
     return ToolDoc(entry["name"], entry["description"], tuple(params))
 
 
-def _facts(doc: ToolDoc, entry: Json) -> tuple[Fact, ...]:
+def facts_of(doc: ToolDoc, entry: Json) -> tuple[Fact, ...]:
     """All of it is documented but what a tool returns: that stands in the data file, not in the bare docs."""
     facts = [Fact(doc.name, "", "purpose", doc.description, documented=True)]
     if fields := sorted(entry.get("response", {}).get("properties", {})):
@@ -100,6 +101,6 @@ def _facts(doc: ToolDoc, entry: Json) -> tuple[Fact, ...]:
     for param in doc.params:
         facts.append(Fact(doc.name, param.name, "required", param.required, documented=True))
         facts.append(Fact(doc.name, param.name, "type", param.type, documented=True))
-        if values := enum_in_text(param.description):
+        if values := enum_of(param):
             facts.append(Fact(doc.name, param.name, "enum", list(values), documented=True))
     return tuple(facts)

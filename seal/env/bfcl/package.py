@@ -1,4 +1,4 @@
-"""The installed bfcl_eval package as data and as code objects, without importing what it must not import.
+"""The installed bfcl_eval package as data and as modules, without importing what it must not import.
 
 Importing bfcl_eval.utils or its constants.eval_config makes folders beside the package, and its runner loads every
 vendor's SDK. What is needed here, data files and environment classes, is found on the path and needs mpmath alone.
@@ -6,11 +6,10 @@ vendor's SDK. What is needed here, data files and environment classes, is found 
 
 import json
 from functools import cache
-from importlib.machinery import SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, MappingProxyType
+from types import MappingProxyType, ModuleType
 
 from seal.core.errors import ArtifactError, DependencyError
 from seal.core.types import Json
@@ -29,6 +28,7 @@ MODULES = MappingProxyType(
     }
 )
 WORLDS = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+EXTENSIONS = "long_context"  # module of the records that pad long-context tasks
 
 
 @cache
@@ -59,7 +59,13 @@ def lines(*parts: str) -> list[Json]:
 
 
 @cache
-def code(module: str) -> CodeType:
-    """The compiled body of one environment module, for running it in a namespace of one's own."""
-    path = root() / "eval_checker" / "multi_turn_eval" / "func_source_code" / f"{module}.py"
-    return SourceFileLoader(f"{WORLDS}.{module}", str(path)).get_code(f"{WORLDS}.{module}")
+def module(name: str) -> ModuleType:
+    """An environment module of our own: not the one in sys.modules, which the official checker runs and changes."""
+    path = root() / "eval_checker" / "multi_turn_eval" / "func_source_code" / f"{name}.py"
+    spec = spec_from_file_location(f"{WORLDS}.{name}", path)
+    made = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    if name != EXTENSIONS:  # what it imported from there is the official module's
+        ours = vars(module(EXTENSIONS))
+        vars(made).update({key: value for key, value in ours.items() if key.isupper() and key in vars(made)})
+    return made

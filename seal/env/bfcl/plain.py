@@ -1,10 +1,14 @@
 """Objects of a BFCL world -> plain JSON-like values, such that equal values mean equal by the official comparison."""
 
 import marshal
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from seal.core.types import Json
 
+MAX_ENTRIES = 10_000  # files and directories looked at; a scenario has at most some hundreds
+MAX_DEPTH = 100  # of directories; a scenario has at most 4
+CUT = "..."
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
@@ -14,23 +18,81 @@ def copied(value: Json) -> Json:
 
 
 def public_state(instance: Any) -> dict[str, Json]:
-    """Every public attribute; the official checker compares no others."""
+    """Every public attribute; the official checker compares no others. It is a copy that later calls leave alone."""
     return {name: plain(value) for name, value in vars(instance).items() if not name.startswith("_")}
 
 
-def plain(value: Any, above: tuple[int, ...] = ()) -> Json:
-    """A file is its name and content, a directory its name and contents (as their __eq__ has it), a cycle is cut."""
+def unlike(instance: Any, expected: Mapping[str, Json]) -> dict[str, Json]:
+    """Those attributes of `public_state(instance)` that differ from `expected`."""
+    held, found = vars(instance), {}
+    for name, value in expected.items():
+        ours = held.get(name, CUT)
+        if ours == value or (hasattr(ours, "contents") and _same_entry(vars(ours), value)):
+            continue
+        told = plain(ours)
+        if told != value:
+            found[name] = told
+    return found
+
+
+def _same_entry(held: Mapping[str, Any], theirs: Json) -> bool:
+    """Whether a file or directory, given as its attributes, is as `theirs` says; looks at no more than that has."""
+    if type(theirs) is not dict or held["name"] != theirs.get("name"):
+        return False
+    if "contents" not in held:
+        return "content" in theirs and held["content"] == theirs["content"]
+    contents, found = held["contents"], theirs.get("contents")
+    if type(found) is not dict or len(contents) != len(found):
+        return False
+    return all(key in found and _same_entry(vars(item), found[key]) for key, item in contents.items())
+
+
+def plain(value: Any) -> Json:
+    """A file is its name and content, a directory its name and contents (as their __eq__ has it), a set a sorted list.
+
+    What makes a tree no scenario has (a directory in itself, or very many or very deep ones) is cut and marked.
+    """
+    return _plain(value, (), iter(range(MAX_ENTRIES)))
+
+
+def entries(tree: Any) -> int:
+    """Files and directories under a directory, each counted as often as it is reached; MAX_ENTRIES at most.
+
+    A tree deeper than MAX_DEPTH counts as MAX_ENTRIES: a directory may be in itself.
+    """
+    count, level = 0, [tree]
+    for _ in range(MAX_DEPTH):
+        below = []
+        for directory in level:
+            count += len(directory.contents)
+            if count >= MAX_ENTRIES:
+                return MAX_ENTRIES
+            below += [item for item in directory.contents.values() if hasattr(item, "contents")]
+        if not below:
+            return count
+        level = below
+    return MAX_ENTRIES
+
+
+def _plain(value: Any, above: tuple[int, ...], left: Iterator[int]) -> Json:
     kind = type(value)
     if kind in _SCALARS:
         return value
     if kind is dict:
-        return {key: item if type(item) in _SCALARS else plain(item, above) for key, item in value.items()}
+        return {key: item if type(item) in _SCALARS else _plain(item, above, left) for key, item in value.items()}
     if kind is list or kind is tuple:
-        return kind([item if type(item) in _SCALARS else plain(item, above) for item in value])
+        return kind([item if type(item) in _SCALARS else _plain(item, above, left) for item in value])
+    if kind is set:
+        return sorted(value, key=repr)
+    if next(left, None) is None or len(above) == MAX_DEPTH:
+        return CUT
     if hasattr(value, "content"):
-        return {"name": value.name, "content": plain(value.content)}
+        content = value.content
+        return {"name": value.name, "content": content if type(content) in _SCALARS else _plain(content, above, left)}
     if hasattr(value, "contents"):
         if id(value) in above:
             return {"cycle": len(above)}
-        return {"name": value.name, "contents": plain(value.contents, (*above, id(value)))}
+        here = (*above, id(value))
+        found = {key: _plain(item, here, left) for key, item in value.contents.items()}
+        return {"name": value.name, "contents": found}
     return repr(value)

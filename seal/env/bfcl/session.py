@@ -1,86 +1,161 @@
 """One isolated BFCL world: literal calls in, result strings out as the official executor words them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import marshal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from decimal import localcontext
+from functools import lru_cache
+from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
 from seal.core.types import Call, Json, Result
 from seal.env.bfcl import bounds
-from seal.env.bfcl.plain import copied, public_state
-from seal.env.bfcl.world import instances, signatures
+from seal.env.bfcl.dispatch import FAILED, FORBIDDEN, worded
+from seal.env.bfcl.plain import copied, public_state, unlike
+from seal.env.bfcl.world import instances, own_method, reaching, signatures
+from seal.env.limit import TimedOut, time_limit
 from seal.tools.shapes import error_kind
 
-_FAILED = "Error during execution: "
-_FORBIDDEN = frozenset(("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"))
+_MPMATH = Lock()
+_RAISED = "other"  # the kind of what a tool raised, where its text says no more
+KEPT_WORDINGS = 512  # of up to 60 kB each
 
 
 class BfclSession:
     """The classes of one task with their scenario. `config` is BFCL's initial_config: `{class: scenario}`."""
 
     def __init__(self, classes: Sequence[str], config: Mapping[str, Json], long_context: bool = False):
-        self._parts = instances(classes, config, long_context)
-        self._owner = {tool: part for name, part in self._parts.items() for tool in signatures(name)}
+        self._long_context = bool(long_context)
+        self._parts = instances(classes, config, self._long_context)
+        self._owners = _owners(tuple(classes))
+        self._spaces: dict[str, dict[str, Any]] = {}  # per class, what its own methods reach beside the instance
+        self._own: dict[str, Callable[..., Any]] = {}
+        self._compared: dict[str, tuple[Mapping[str, Json], dict[str, Json]]] = {}
+        self._calls = self._returned = 0
 
     def call(self, call: Call) -> Result:
         """Run one call; every fault is a result, also one that would never end."""
-        if call.name in _FORBIDDEN:
-            return _result(f"{_FAILED}Function call {call.name} is not allowed.", "unknown_tool")
-        owner = self._owner.get(call.name)
-        if owner is None:
-            return _result(f"{_FAILED}name '{call.name}' is not defined", "unknown_tool")
-        reason = bounds.refusal(call.name, call.arguments)
-        if reason:
-            return _result(_FAILED + reason, "timeout" if reason == bounds.TIMED_OUT else "other")
-        try:
-            arguments = {name: copied(value) for name, value in call.arguments.items()}
-            with _GUARDS.get(type(owner).__name__, nullcontext)():
-                return _result(_worded(getattr(owner, call.name)(**arguments)))
-        except bounds.TimedOut:
-            return _result(_FAILED + bounds.TIMED_OUT, "timeout")
-        except Exception as error:  # whatever the tool raises is what the policy reads, as officially
-            raw = f"{_FAILED}{error}"
-            return _result(raw, error_kind(raw) or "other")
+        raw, kind = self._told(call)
+        if kind is None or kind is _RAISED:
+            kind = error_kind(raw) or (kind or "")
+        return Result(raw, raw, kind)
+
+    def raws(self, calls: Sequence[Call]) -> list[str]:
+        """The raw result texts of calls, without a look at what they say."""
+        return [self._told(call)[0] for call in calls]
+
+    def rerun(self, calls: Sequence[Call], results: Sequence[str]) -> None:
+        """Run calls for what they do to the world; their results are known."""
+        for call, result in zip(calls, results, strict=True):
+            self._told(call, known=result)
 
     def state(self) -> dict[str, Json]:
-        """`{class: {public attribute: plain value}}`."""
+        """`{class: {public attribute: plain value}}`, a copy."""
         return {name: public_state(part) for name, part in self._parts.items()}
 
+    def unlike(self, expected: Mapping[str, Mapping[str, Json]]) -> dict[str, dict[str, Json]]:
+        """Those attributes of `state()` that differ from the state of a world of the same classes."""
+        return {name: found for name in self._parts if (found := self._unlike(name, expected[name]))}
 
-def _result(raw: str, kind: str | None = None) -> Result:
-    return Result(raw, raw, error_kind(raw) if kind is None else kind)
+    def starts_as(self, state: Mapping[str, Mapping[str, Json]]) -> None:
+        """Take the state of a world of the same start as one's own, as long as no call was run."""
+        self._compared = {name: (held, {}) for name, held in state.items()}
 
+    def _unlike(self, name: str, expected: Mapping[str, Json]) -> dict[str, Json]:
+        """Compared again only after a call, or with something else."""
+        if name in self._compared and self._compared[name][0] is expected:
+            return self._compared[name][1]
+        found = unlike(self._parts[name], expected)
+        self._compared[name] = expected, found
+        return found
 
-def _worded(value: Any) -> str:
-    if type(value) is dict:
+    def _told(self, call: Call, known: str | None = None) -> tuple[str, str | None]:
+        """The raw result and its error kind, None where that must be read from the text."""
+        raw, kind = self._run(call.name, call.arguments, known)
+        self._calls += 1
+        self._returned += len(raw)
+        return raw, kind
+
+    def _run(self, tool: str, arguments: Mapping[str, Json], known: str | None) -> tuple[str, str | None]:
+        if tool in FORBIDDEN:
+            return f"{FAILED}Function call {tool} is not allowed.", "unknown_tool"
+        name = self._owners.get(tool)
+        if name is None:
+            return f"{FAILED}name '{tool}' is not defined", "unknown_tool"
+        part = self._parts[name]
+        if reason := self._spent() or bounds.refusal(tool, arguments) or bounds.endless(tool, part):
+            return FAILED + reason, "timeout" if reason == bounds.TIMED_OUT else "other"
+        self._compared.pop(name, None)
+        method = self._own.get(tool) or self._method(part, name, tool)
         try:
-            return json.dumps(value)
-        except Exception:  # the official executor falls back on anything
-            return str(value)
-    return value if type(value) is str else str(value)
+            given = {key: copied(value) for key, value in arguments.items()}
+            with _guard(tool):
+                value = method(**given)
+                if known is not None:
+                    return known, ""
+                return _remembered(value), "" if _fine(value) else None
+        except TimedOut:
+            return FAILED + bounds.TIMED_OUT, "timeout"
+        except Exception as error:  # whatever the tool raises is what the policy reads, as officially
+            return f"{FAILED}{error}", _RAISED
+
+    def _method(self, part: Any, name: str, tool: str) -> Callable[..., Any]:
+        if tool not in reaching(name, self._long_context):
+            return getattr(part, tool)
+        space = self._spaces.setdefault(name, {})
+        method = self._own[tool] = own_method(part, name, self._long_context, tool, space)
+        return method
+
+    def _spent(self) -> str:
+        if self._calls >= bounds.MAX_CALLS:
+            return bounds.TOO_MANY_CALLS
+        return bounds.TOO_LONG_RESULTS if self._returned > bounds.MAX_RESULTS else ""
+
+
+@lru_cache(maxsize=256)
+def _owners(classes: tuple[str, ...]) -> Mapping[str, str]:
+    """`{tool: class}`."""
+    return MappingProxyType({tool: name for name in classes for tool in signatures(name)})
+
+
+def _remembered(value: Any) -> str:
+    """`worded`, kept for a while: the rollouts of a task are told the same, and some records are long."""
+    if type(value) is not dict:
+        return worded(value)
+    try:
+        return _json(marshal.dumps(value, 2))
+    except Exception:  # more than plain values: never mind
+        return worded(value)
+
+
+@lru_cache(maxsize=KEPT_WORDINGS)
+def _json(value: bytes) -> str:
+    return json.dumps(marshal.loads(value))
+
+
+def _fine(value: Any) -> bool:
+    """Whether a value that a tool returned tells of no error, where that needs no look into its text."""
+    return type(value) is dict and not (value.get("error") or value.get("errors") or value.get("exception"))
+
+
+def _guard(tool: str) -> Any:
+    """The loops of other tools are bounded by their data, and these by the number of calls."""
+    if tool in bounds.NUMERIC:
+        return _arithmetic()
+    return time_limit(bounds.SECONDS) if tool in bounds.WALKS else nullcontext()
 
 
 @contextmanager
 def _arithmetic() -> Iterator[None]:
-    """Two MathAPI tools set the precision of mpmath and decimal for the whole process; here it ends with the call."""
+    """Two MathAPI tools set the precision of mpmath (one for all threads) and decimal; here it ends with the call."""
     import mpmath
 
-    before = mpmath.mp.prec
-    try:
-        with bounds.time_limit(bounds.SECONDS), localcontext():
-            yield
-    finally:
-        mpmath.mp.prec = before
-
-
-@contextmanager
-def _walk() -> Iterator[None]:
-    """A directory moved into itself makes loops without an end."""
-    with bounds.time_limit(bounds.SECONDS):
-        yield
-
-
-# The loops of the other classes are bounded by their data.
-_GUARDS = MappingProxyType({"MathAPI": _arithmetic, "GorillaFileSystem": _walk})
+    with _MPMATH:
+        before = mpmath.mp.prec
+        try:
+            with time_limit(bounds.SECONDS), localcontext():
+                yield
+        finally:
+            mpmath.mp.prec = before

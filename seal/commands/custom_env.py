@@ -1,0 +1,30 @@
+"""The user's own tools, for the single-shot verbs: `custom` as in params.yaml, `custom:my_pkg.my_tools` as it is."""
+
+from seal.core.errors import ParamError
+from seal.core.types import Json
+from seal.env import load_env
+from seal.env.base import Environment, Session
+
+
+def env_named(name: str) -> Environment:
+    """Any environment by its name. Raises ParamError."""
+    if name != "custom":
+        return load_env(name)
+    from seal.core.params import load_params
+    from seal.core.typed import plain
+    from seal.store.lineage import find_root
+
+    found = load_params(find_root() / "params.yaml").envs.get("custom")
+    if found is None:
+        remedy = "declare it in params.yaml, or write --env custom:my_pkg.my_tools"
+        raise ParamError("envs.custom", "not there", remedy)
+    return load_env(name, **plain(found))
+
+
+def session_named(name: str, state: Json) -> Session:
+    """A fresh world of the user's tools from a state. Raises ParamError, also for an environment of another kind."""
+    if name.partition(":")[0] != "custom":
+        raise ParamError("--env", name, "bfcl, custom, or custom:my_pkg.my_tools")
+    if not isinstance(state, dict):
+        raise ParamError("state", type(state).__name__, "give an object: what the class or the module's variables take")
+    return env_named(name).tools.open(state)

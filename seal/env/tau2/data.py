@@ -1,0 +1,131 @@
+"""tau2's entries and tools as tasks, ToolDocs and facts."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from seal.core.types import Call, Fact, Json, Param, Task, ToolDoc, UserTurn
+from seal.env.tau2.package import entries, module
+from seal.env.tau2.session import DONE, RESPOND
+from seal.env.tau2.user import written
+from seal.env.tau2.world import PARTS, tools_of
+
+DEV_EVERY = 5  # of the training scenarios
+_RESPOND = ToolDoc(RESPOND, "Send a message to the user. An answer without a call does the same.", (Param("content"),))
+_DONE = ToolDoc(DONE, "Call this function when you are done with the task.")
+
+
+def load_tasks(domain: str, user: str) -> list[Task]:
+    """The base set of a domain in the official order. `user`: scripted, endpoint or solo.
+
+    Splits are the official ones; of the training tasks every fifth is dev. One task is one user turn: what the policy
+    says in between are calls of `respond`.
+    """
+    listed, splits = entries(domain)
+    train, test = set(splits["train"]), set(splits["test"])
+    in_train = [entry["id"] for entry in listed if entry["id"] in train]
+    dev = set(in_train[DEV_EVERY - 1 :: DEV_EVERY])
+    toolset = tuple(docs_of(domain, user))
+    return [
+        Task(
+            task_id=f"{domain}_{entry['id']}",
+            env="tau2",
+            category=domain,
+            scenario_id=f"{domain}_{entry['id']}",
+            split="test" if entry["id"] in test else "dev" if entry["id"] in dev else "train",
+            turns=(UserTurn(_message(domain, user, entry), _gold(user, entry["evaluation_criteria"])),),
+            initial_state={
+                "domain": domain,
+                "user": user,
+                "scenario": scenario(entry),
+                "initial": entry.get("initial_state"),
+                "criteria": entry["evaluation_criteria"],
+            },
+            toolset=toolset,
+        )
+        for entry in listed
+    ]
+
+
+def scenario(entry: Json) -> str:
+    """The user's instructions, as the official simulator gets them."""
+    return str(module("data_model.tasks").UserScenario.model_validate(entry["user_scenario"]))
+
+
+def _message(domain: str, user: str, entry: Json) -> str:
+    """The first message: the ticket in solo, nothing where a model plays the user, else the user's notes."""
+    if user == "solo":
+        return entry["ticket"]
+    if user == "endpoint":
+        return ""
+    lines = ["These are my notes for this call.", "", scenario(entry)]
+    if tools := tools_of(domain, "user_tools"):
+        calls = (f"{name}({', '.join(doc.params.model_fields)})" for name, doc in tools.items())
+        lines += ["", f"Write out what I am to do on my phone, as one of these calls: {', '.join(calls)}"]
+    return "\n".join(lines)
+
+
+def _gold(user: str, criteria: Json) -> tuple[Call, ...]:
+    """The official actions: the user's own are asked for, and at last what is to be communicated is said."""
+    actions, calls, asked = criteria.get("actions") or [], [], []
+    for action in actions:
+        call = Call(action["name"], action["arguments"])
+        if user == "solo" or action.get("requestor", "assistant") == "assistant":
+            calls += [_asking(asked), call] if asked else [call]
+            asked = []
+        else:
+            asked.append(call)
+    if asked:
+        calls.append(_asking(asked))
+    if user == "solo":
+        return (*calls, Call(DONE, {}))
+    told = "".join(f" {info}." for info in criteria.get("communicate_info") or [])
+    return (*calls, Call(RESPOND, {"content": f"That is all.{told}"}))
+
+
+def _asking(asked: Sequence[Call]) -> Call:
+    return Call(RESPOND, {"content": "\n".join(["Please do:", *map(written, asked)])})
+
+
+@cache
+def docs_of(domain: str, user: str) -> Mapping[str, ToolDoc]:
+    """`{tool: doc}` of the policy's tools, official order: the agent's, in solo the user's too, and how to end."""
+    sides = PARTS if user == "solo" else PARTS[:1]
+    docs = {name: _doc(tool.openai_schema) for side in sides for name, tool in tools_of(domain, side).items()}
+    return docs | ({DONE: _DONE} if user == "solo" else {RESPOND: _RESPOND})
+
+
+def _doc(schema: Json) -> ToolDoc:
+    function = schema["function"]
+    properties = function["parameters"].get("properties", {})
+    required = function["parameters"].get("required", [])
+    shared = function["parameters"].get("$defs", {})
+    return ToolDoc(
+        function["name"],
+        function["description"],
+        tuple(_param(name, spec, name in required, shared) for name, spec in properties.items()),
+    )
+
+
+def _param(name: str, spec: Json, required: bool, shared: Mapping[str, Json]) -> Param:
+    kind = shared[spec["$ref"].rpartition("/")[2]] if "$ref" in spec else spec
+    if "anyOf" in kind:  # optional parameters: the type beside null
+        kind = next(option for option in kind["anyOf"] if option.get("type") != "null")
+    return Param(
+        name,
+        kind.get("type", "object"),
+        required,
+        spec.get("description", ""),
+        tuple(kind.get("enum", ())),
+        spec.get("default"),
+    )
+
+
+def facts_of(doc: ToolDoc) -> tuple[Fact, ...]:
+    """All documented: the docs are the official ones."""
+    facts = [Fact(doc.name, "", "purpose", doc.description, documented=True)]
+    for param in doc.params:
+        facts.append(Fact(doc.name, param.name, "required", param.required, documented=True))
+        facts.append(Fact(doc.name, param.name, "type", param.type, documented=True))
+        if param.enum:
+            facts.append(Fact(doc.name, param.name, "enum", list(param.enum), documented=True))
+    return tuple(facts)

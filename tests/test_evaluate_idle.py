@@ -1,0 +1,44 @@
+"""What doing nothing scores stands beside every score of tau2, and nowhere else."""
+
+from tau2_cases import env
+
+from seal.commands.round import scores_line
+from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.params import EvaluateParams
+from seal.env import load_env
+from seal.evaluate.idle import idle
+from seal.evaluate.metrics import metrics
+from seal.evaluate.rounds import start_line
+from seal.evaluate.suite import evaluate_policy
+from seal.interface.state import InterfaceState
+from seal.policy.scripted import GoldPolicy, ReplayPolicy
+from seal.report.data import Round
+from seal.report.tables import idle_scores
+
+PARAMS = EvaluateParams(split="test", context=10**6)
+
+
+def test_a_policy_that_does_nothing_scores_what_is_told():
+    environment = env("airline")
+    line = start_line(environment, ReplayPolicy({}, "qwen_xml"), PARAMS, DEFAULT_PRIORITY, 0)
+    nothing = line.metrics["do_nothing"]
+    assert line.metrics["strict"]["mean"] == nothing["mean"] == nothing["by_category"]["airline"] > 0
+    assert nothing["n"] == 20 and f"doing nothing {100 * nothing['mean']:.1f}" in scores_line(line.metrics)
+
+
+def test_it_stands_in_the_table(tmp_path):
+    environment = env("telecom", "solo")
+    evaluation = evaluate_policy(
+        environment, GoldPolicy("qwen_xml"), InterfaceState(), PARAMS, DEFAULT_PRIORITY, "r0", 0
+    )
+    scores = metrics(evaluation, environment.tasks()) | idle(environment, evaluation)
+    assert scores["strict"]["mean"] == 1.0 and scores["do_nothing"]["mean"] == 0.0 and scores["do_nothing"]["n"] == 40
+    assert idle_scores([Round("r0", "", 0, tmp_path, scores, InterfaceState())]) == [
+        "doing nothing scores: r0 0.0 of 40"
+    ]
+
+
+def test_elsewhere_it_is_not_told():
+    shop = load_env("shop", train=1, dev=0, test=2)
+    evaluation = evaluate_policy(shop, GoldPolicy(), InterfaceState(), PARAMS, DEFAULT_PRIORITY, "r0", 0)
+    assert idle(shop, evaluation) == {}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.train.advantage import group_advantages
+from seal.train.advantage import group_advantages, turn_advantages
 
 batches = st.lists(st.lists(st.booleans(), min_size=1, max_size=8), min_size=1, max_size=6)
 
@@ -55,3 +55,20 @@ def test_zero_variance_groups_are_counted_and_masked_or_kept():
 def test_nothing_to_train_on():
     got = group_advantages([], [])
     assert len(got.values) == 0 and got.mixed == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=12))
+def test_by_turn_equals_comparing_each_turn_among_those_that_reached_it(rollouts):
+    """Rollouts of four-turn tasks as (task, turns served); one that served fewer failed at the next."""
+    passed = [[True] * n + [False] * (n < 4) for _, n in rollouts]
+    got = turn_advantages(passed, [task for task, _ in rollouts])
+    for task in {task for task, _ in rollouts}:
+        for turn in range(4):
+            here = [i for i, (t, n) in enumerate(rollouts) if t == task and n >= turn]
+            served = [float(rollouts[i][1] > turn) for i in here]
+            values = [got[i].get(turn) for i in here]
+            if len(set(served)) < 2:
+                assert values == [None] * len(here)
+            else:
+                assert values == pytest.approx(group_advantages(served, [0] * len(here)).values)
+    assert all(turn <= n for (_, n), turns in zip(rollouts, got, strict=True) for turn in turns)

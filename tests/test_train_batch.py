@@ -110,3 +110,24 @@ def test_rollouts_without_a_sampled_token_are_no_rows():
     batch = assemble([empty, judged("b", ["pass"])], WeightParams(), Factors())
     assert [row.rollout_id for row in batch.rows] == ["b"]
     assert assemble([], WeightParams(), Factors()).n_tokens == 0
+
+
+def test_credit_by_turn_rewards_what_a_failed_rollout_served_and_leaves_out_what_follows():
+    """All four fail as a whole, so by rollout there is nothing to learn."""
+    rollouts = [
+        judged("a", ["pass", "argument_mismatch", "state_mismatch"], mode="full"),
+        judged("b", ["pass", "pass", "argument_mismatch"]),
+        judged("c", ["missing_tool_call", "pass", "pass"]),
+        judged("d", ["missing_tool_call", "state_mismatch", "state_mismatch"]),
+    ]
+    assert assemble(rollouts, NONE, Factors()).rows == ()
+    batch = assemble(rollouts, WeightParams(), Factors(), credit="turn")
+    up = {(row.rollout_id, row.turn): row.advantage > 0 for row in batch.weights if row.weight}
+    assert up == {("a", 0): True, ("b", 0): True, ("c", 0): False, ("d", 0): False, ("b", 1): True}
+    reasons = {(row.rollout_id, row.turn): row.reason for row in batch.weights}
+    assert reasons["a", 0] == "pass" and reasons["c", 0] == "root_failure"
+    assert reasons["a", 1] == "dropped_negative" and reasons["b", 2] == "zero_variance"
+    assert reasons["c", 1] == reasons["d", 2] == "after_failure"
+    for row in batch.rows:
+        by_turn = {turn for turn, m in zip(row.turn_of_token, row.loss_mask, strict=True) if m}
+        assert by_turn == {turn for name, turn in up if name == row.rollout_id}

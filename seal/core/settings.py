@@ -240,7 +240,10 @@ class EvolveParams:
 
 @dataclass(frozen=True, slots=True)
 class TrainParams:
-    """The policy's update. See seal.train for `condition`, `weights` and the closed loop's `alpha`, `ema`, `clip`."""
+    """The policy's update. See seal.train for `condition`, `weights` and the closed loop's `alpha`, `ema`, `clip`.
+
+    `credit`: an advantage compares whole rollouts, or each user turn among those that reached it in a right state.
+    """
 
     algorithm: Literal["grpo", "sft", "none"] = "grpo"
     condition: Literal["within_group", "stripped", "as_collected"] = "within_group"
@@ -259,6 +262,7 @@ class TrainParams:
     ema: float = ranged(0.25, 0.0, 1.0)
     clip: tuple[float, float] = ranged((0.5, 2.0), 0.0)
     zero_variance: Literal["mask", "keep"] = "mask"
+    credit: Literal["rollout", "turn"] = "rollout"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,9 @@ import numpy as np
 ZeroVariance = Literal["mask", "keep"]
 
 
+Credit = Literal["rollout", "turn"]
+
+
 @dataclass(frozen=True, slots=True)
 class Advantages:
     """values (N,) float64; trained (N,) bool, False in a masked group; the groups counted by their raw outcomes."""
@@ -45,3 +48,19 @@ def group_advantages(
             counts["mixed"] += 1
             values[index] = (r - r.mean()) / (r.std(ddof=1) + 1e-4)
     return Advantages(values, trained, **counts)
+
+
+def turn_advantages(passed: Sequence[Sequence[bool]], groups: Sequence[Hashable]) -> list[dict[int, float]]:
+    """For each rollout, turn -> advantage: those of a group that reached a turn in a right state are compared by
+    whether they served it. A turn that all of them served, or none, has no signal and is left out, as is what follows
+    a failure.
+
+    Args: passed (N, turns reached in a right state), each row True but perhaps at its end; groups (N,).
+    """
+    places = [(i, turn) for i, row in enumerate(passed) for turn in range(len(row))]
+    found = group_advantages([float(passed[i][t]) for i, t in places], [(groups[i], t) for i, t in places])
+    advantages: list[dict[int, float]] = [{} for _ in passed]
+    for (i, turn), value, trained in zip(places, found.values, found.trained, strict=True):
+        if trained:
+            advantages[i][turn] = float(value)
+    return advantages

@@ -11,9 +11,10 @@ from typing import Literal
 
 from seal.core.errors import ArtifactError
 from seal.core.types import Rollout
-from seal.train.advantage import Advantages, ZeroVariance, group_advantages
+from seal.train.advantage import Advantages, Credit, ZeroVariance, group_advantages, turn_advantages
 from seal.train.judged import Judged
 from seal.train.reweight import (
+    AFTER_FAILURE,
     DROPPED,
     NOT_THE_POLICY,
     ZERO_VARIANCE,
@@ -97,19 +98,30 @@ def assemble(
     condition: Condition = "within_group",
     drop_negative: bool | Literal["all"] = True,
     zero_variance: ZeroVariance = "mask",
+    credit: Credit = "rollout",
 ) -> Batch:
     """Judged rollouts -> training rows, in the order given. Rollouts that something else failed are left out.
 
+    `credit`: what an advantage compares, whole rollouts by their success, or each user turn by its own (see
+    `turn_advantages`; turns without signal are then masked, whatever `zero_variance` says).
     `drop_negative`: the negative advantages of evolved rollouts (True), of every rollout ("all"), of none (False)
     become 0; the weights are normalised before that.
     """
     usable = [j for j in judged if j.usable]
-    groups = group_advantages([float(j.success) for j in usable], [j.rollout.task_id for j in usable], zero_variance)
+    tasks = [j.rollout.task_id for j in usable]
+    groups = group_advantages([float(j.success) for j in usable], tasks, zero_variance)
+    own = turn_advantages([j.passed for j in usable], tasks) if credit == "turn" else [None] * len(usable)
     views = [training_view(j.rollout, condition) for j in usable]
     weights: list[TurnWeight] = []
-    for j, view, advantage, trained in zip(usable, views, groups.values, groups.trained, strict=True):
-        raw = weigh(j, float(advantage), tokens_by_turn(j.rollout, view), weighting, factors)
-        weights += raw if trained else mask(raw, ZERO_VARIANCE)
+    for j, view, advantage, trained, turns in zip(usable, views, groups.values, groups.trained, own, strict=True):
+        tokens = tokens_by_turn(j.rollout, view)
+        if turns is None:
+            raw = weigh(j, float(advantage), tokens, weighting, factors)
+            weights += raw if trained else mask(raw, ZERO_VARIANCE)
+        else:
+            for row in weigh(j, turns, tokens, weighting, factors):
+                reason = ZERO_VARIANCE if row.turn < len(j.passed) else AFTER_FAILURE
+                weights += [row] if row.turn in turns else mask([row], reason)
     weights = normalise(weights) if weighting.normalise and weighting.granularity != "none" else weights
     n_tokens = sum(row.tokens for row in weights if row.weight)
 

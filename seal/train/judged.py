@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from seal.core.labels import NOT_THE_POLICY
 from seal.core.types import Diagnosis, Rollout, Verdict
+from seal.verify.outcome import turns_reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,20 @@ class Judged:
 
     def valid(self, turn: int) -> bool:
         return any(verdict.turn == turn and verdict.valid for verdict in self.verdicts)
+
+    @property
+    def passed(self) -> tuple[bool, ...]:
+        """For each user turn the rollout reached in a right state: was it served? False only at the last place.
+
+        A turn is served when it is valid and the rollout went on to the next one, or it is the task's last.
+        """
+        served: list[bool] = []
+        reached = turns_reached(self.rollout)
+        for turn, verdict in enumerate(self.verdicts[:reached]):
+            served.append(verdict.valid and (turn + 1 < reached or turn + 1 == len(self.verdicts)))
+            if not served[-1]:
+                break
+        return tuple(served)
 
     def had_error(self, turn: int) -> bool:
         """Whether the policy was shown an error in this turn (of a call, or that it wrote none)."""

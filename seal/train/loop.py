@@ -190,9 +190,8 @@ class Loop:
             self._batch = demonstrations(self._judged, self.weighting, self.result.factors, self.params.condition)
         else:
             p = self.params
-            self._batch = assemble(
-                self._judged, self.weighting, self.result.factors, p.condition, p.drop_negative, p.zero_variance
-            )
+            how = (p.condition, p.drop_negative, p.zero_variance, p.credit)
+            self._batch = assemble(self._judged, self.weighting, self.result.factors, *how)
         return self._batch
 
     def _record(self, step: int, metrics: StepMetrics) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from seal.train.judged import Judged
 Granularity = Literal["turn", "trajectory", "none"]
 FULL_SUPPORT = 32  # labels seen before a count alone is trusted in full, as in the published code
 DROPPED, ZERO_VARIANCE, NOT_THE_POLICY = "dropped_negative", "zero_variance", "not_the_policy"
+AFTER_FAILURE = "after_failure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,11 @@ def strength(label: str, params: WeightParams, state: Factors) -> float:
 
 
 def weigh(
-    judged: Judged, advantage: float, tokens: Mapping[int, int], params: WeightParams, state: Factors
+    judged: Judged,
+    advantage: float | Mapping[int, float],
+    tokens: Mapping[int, int],
+    params: WeightParams,
+    state: Factors,
 ) -> list[TurnWeight]:
     """Raw weights of one rollout, a row for each turn of `tokens` (turn -> tokens that can be trained).
 
@@ -127,9 +132,16 @@ def weigh(
     trajectory  the paper's: mean over the diagnosed turns of rho(label), clipped, for all turns; the mean confidence of
                 the verdicts (1 where gold decides) scales it towards 1.
     none        1.
+
+    `advantage`: of the rollout, or of each turn (turns without one get 0). With one a turn, the turns that a failed
+    rollout served are weighted like those of a passing one.
     """
+    own = advantage if isinstance(advantage, Mapping) else dict.fromkeys(tokens, advantage)
     if params.granularity == "turn":
-        kinds = _passing(judged, tokens, params, state) if judged.success else _failing(judged, tokens, params, state)
+        served = [turn for turn, passed in enumerate(judged.passed) if passed and turn in tokens]
+        kinds = {} if judged.success else _failing(judged, tokens, params, state)
+        if judged.success or own is advantage:
+            kinds |= _passing(judged, tokens if judged.success else served, params, state)
     elif params.granularity == "trajectory":
         rhos = [strength(str(d.label), params, state) for d in judged.diagnoses if d.primary]
         low, high = params.clip
@@ -137,13 +149,12 @@ def weigh(
         kinds = dict.fromkeys(tokens, ("trajectory", mean, _trust(judged)))
     else:
         kinds = dict.fromkeys(tokens, ("none", 1.0, 1.0))
-    return [
-        TurnWeight(
-            judged.rollout.rollout_id, turn, advantage, rho, 1 + confidence * (rho - 1) if rho else 0.0, reason, count
-        )
-        for turn, count in sorted(tokens.items())
-        for reason, rho, confidence in [kinds[turn]]
-    ]
+    rows = []
+    for turn, count in sorted(tokens.items()):
+        reason, rho, confidence = kinds[turn]
+        weight = 1 + confidence * (rho - 1) if rho else 0.0
+        rows.append(TurnWeight(judged.rollout.rollout_id, turn, own.get(turn, 0.0), rho, weight, reason, count))
+    return rows
 
 
 def _failing(judged: Judged, turns: Iterable[int], params: WeightParams, state: Factors) -> dict:

@@ -85,3 +85,20 @@ def test_mistakes_are_one_message_and_an_exit_code(workspace, capsys, words, cod
     assert said.startswith("error: ")
     assert said.count("->") == 1
     assert (workspace / "params.yaml").read_text() == PARAMS
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '{"strict": "x"}', '{"strict": {"mean": null}}', "{", "{}"])
+def test_metrics_of_another_shape_are_one_clear_error(workspace, capsys, text):
+    main(["round", "new"])
+    (folder := workspace / "data" / "rounds" / "r1").mkdir(parents=True)
+    (folder / "metrics.json").write_text(text)
+    assert main(["round", "list"]) != 0
+    assert "metrics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [["round", "list"], ["round", "new"], ["sql", "SELECT 1"]])
+def test_params_that_are_no_text_are_one_clear_error(workspace, capsys, verb):
+    (workspace / "data").mkdir()
+    (workspace / "params.yaml").write_bytes(b"\xff\xfe\x00")
+    assert main(verb) == 2
+    assert "mend the YAML" in capsys.readouterr().err

@@ -101,3 +101,18 @@ def test_every_preset_fits_into_the_shipped_params(preset, tmp_path):
     found = load_params(tmp_path / "params.yaml")
     assert names
     assert set(names) <= set(found.rounds)
+
+
+def test_a_preset_that_says_otherwise_of_a_round_that_exists_is_refused(path):
+    add_preset(path, {"rounds": {"q1": {"parent": "r0", "train": {"lr": 0.5}}}})
+    before = path.read_text()
+    for change in (
+        {"parent": "q1"},
+        {"parent": "r0", "train": {"lr": 0.25}},
+        {"parent": "r0", "collect": {"tasks": 3}},
+    ):
+        with pytest.raises(ParamError, match="another"):
+            add_preset(path, {"rounds": {"q1": change}})
+    with pytest.raises(ParamError, match="mapping"):
+        add_preset(path, None)
+    assert path.read_text() == before

@@ -46,7 +46,7 @@ def task_named(env: Environment, task_id: str) -> Task:
     """Raises ParamError for an unknown one."""
     found = next((task for task in env.tasks() if task.task_id == task_id), None)
     if found is None:
-        raise ParamError("task", task_id, f"tasks of {env.name} are named like {env.tasks()[0].task_id}")
+        raise ParamError("--task", task_id or "none", f"tasks of {env.name} are named like {env.tasks()[0].task_id}")
     return found
 
 

@@ -24,7 +24,7 @@ def env_named(name: str) -> Environment:
 def session_named(name: str, state: Json) -> Session:
     """A fresh world of the user's tools from a state. Raises ParamError, also for an environment of another kind."""
     if name.partition(":")[0] != "custom":
-        raise ParamError("--env", name, "bfcl, custom, or custom:my_pkg.my_tools")
+        raise ParamError("--env", name, "bfcl, tau2, custom, or custom:my_pkg.my_tools")
     if not isinstance(state, dict):
         raise ParamError("state", type(state).__name__, "give an object: what the class or the module's variables take")
     return env_named(name).tools.open(state)

@@ -38,7 +38,7 @@ def inject(name: str, n: int, seed: int) -> None:
     from seal.env import load_env
 
     env = load_env(name)
-    tasks = list(env.tasks())
+    tasks = [task for task in env.tasks() if not task.known_bad]  # of a bad reference, gold_error is the right label
     random.Random(seed).shuffle(tasks)
     tasks = tasks[: n or len(tasks)]
     cases = [judge(env, injected) for injected in injections(env, tasks, seed)]

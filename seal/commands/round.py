@@ -77,10 +77,13 @@ def read_metrics(root: Path, round_id: str) -> dict[str, Any] | None:
     """metrics.json of a round, None when it has not been evaluated. Raises ArtifactError for a broken file."""
     path = path_of(root, round_id, "metrics.json")
     try:
-        return json.loads(path.read_text())
+        found = json.loads(path.read_text())
+        for name in ("mean", "low", "high"):
+            float(found["strict"][name])
+        return found
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, LookupError) as error:
         raise ArtifactError("metrics", f"{path}: {error}", "git checkout it, or run the round again") from None
 
 

@@ -97,7 +97,7 @@ def load_yaml(path: Path) -> Any:
         return YAML(typ="safe", pure=True).load(path.read_text())
     except OSError:
         raise ParamError("parameters", path, "run inside a SEAL workspace (a folder with params.yaml)") from None
-    except YAMLError as error:
+    except (YAMLError, UnicodeDecodeError) as error:
         raise ParamError("parameters", f"{path}: {error}", "mend the YAML") from None
 
 

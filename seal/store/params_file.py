@@ -66,12 +66,33 @@ def add_round(path: Path, round_id: str, entry: Mapping[str, Any]) -> None:
     add(path, {"rounds": {round_id: entry}})
 
 
+def _otherwise(entry: Any, change: Any) -> str:
+    """The first key of `change` (a.b.c) that `entry` says otherwise; "" where it says the same."""
+    if not isinstance(change, Mapping):
+        return ""
+    for key, value in change.items():
+        there = entry.get(key) if isinstance(entry, Mapping) else None
+        if isinstance(value, Mapping) and isinstance(there, Mapping):
+            if found := _otherwise(there, value):
+                return f"{key}.{found}"
+        elif there != value:
+            return str(key)
+    return ""
+
+
 def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     """Add what a preset has and the file lacks; its rounds get resolved. Returns the ids of the preset's rounds.
 
-    A preset holds envs, starts, `defaults` of its own, and rounds {id: {parent, ...what differs}}.
+    A preset holds envs, starts, `defaults` of its own, and rounds {id: {parent, ...what differs}}. Raises ParamError
+    when the file has a round of that id which says otherwise.
     """
+    if not isinstance(preset, Mapping):
+        raise ParamError("preset", type(preset).__name__, "write a mapping with envs, starts and rounds")
     data = load_yaml(path)
+    for name, change in (preset.get("rounds") or {}).items():
+        if key := _otherwise((data.get("rounds") or {}).get(name, change), change):
+            remedy = "give the preset's round another id, or remove the one in params.yaml"
+            raise ParamError(f"preset round {name}", f"params.yaml has it with another `{key}`", remedy)
     new = {
         section: {k: v for k, v in (preset.get(section) or {}).items() if k not in (data.get(section) or {})}
         for section in ("envs", "starts")

@@ -89,8 +89,13 @@ def ask(con: "duckdb.DuckDBPyConnection", sql: str, limit: int = 0) -> pa.Table:
 def rows(
     con: "duckdb.DuckDBPyConnection", sql: str, values: Sequence[object] | Mapping[str, object] = ()
 ) -> list[dict[str, Any]]:
-    """Rows of a question of our own; `values` fill its `?` or, by name, its `$name`."""
-    found = con.execute(sql, values)
+    """Rows of a question of our own; `values` fill its `?` or, by name, its `$name`. ArtifactError: a broken table."""
+    import duckdb
+
+    try:
+        found = con.execute(sql, values)
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise ArtifactError("table", first_line(error), _MEND) from None
     names = [column[0] for column in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 

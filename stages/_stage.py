@@ -1,11 +1,10 @@
 """What every stage script has in common: its entry of params.yaml, its paths, a progress bar, errors as exit codes."""
 
-import csv
 import hashlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,19 +19,8 @@ from seal.interface.state import InterfaceState, load_interface
 from seal.store.files import read_json, write_json
 from seal.store.lineage import STAGES, Lineage, find_root, path_of
 from seal.store.repro import write_error
-from seal.store.tables import (
-    diagnoses_of,
-    outcomes_of,
-    rollouts_of,
-    rows_of_diagnoses,
-    rows_of_outcomes,
-    rows_of_rollouts,
-    rows_of_verdicts,
-    verdicts_of,
-    write_table,
-)
 from seal.train.judged import Judged
-from seal.train.loop import pair
+from seal.train.stored import read_judged
 
 if TYPE_CHECKING:
     from seal.evaluate.suite import Evaluation
@@ -87,12 +75,7 @@ class Stage:
 
     def judged(self) -> list[Judged]:
         """The round's collected rollouts with their verdicts, outcomes and diagnoses."""
-        return pair(
-            rollouts_of(self.path("collect")),
-            verdicts_of(self.path("verify")),
-            diagnoses_of(self.path("diagnose")),
-            outcomes_of(self.path("verify")),
-        )
+        return read_judged(self.path("collect"), self.path("verify"), self.path("diagnose"))
 
     def resume_dir(self, *inputs: Path) -> Path:
         """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone."""
@@ -103,18 +86,6 @@ class Stage:
         return self.root / ".seal" / "resume" / digest.hexdigest()
 
 
-def write_judged(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, **more: Any) -> None:
-    """The tables of played, verified and diagnosed rollouts; `more` as for rows_of_rollouts."""
-    rollouts = [j.rollout for j in judged]
-    tables = rows_of_rollouts(rollouts, round_id, phase, **more)
-    tables["verdicts"] = rows_of_verdicts({j.rollout.rollout_id: j.verdicts for j in judged}, round_id, phase)
-    tables["diagnoses"] = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, phase)
-    outcomes = {j.rollout.rollout_id: (j.success, j.progress) for j in judged}
-    tables["outcomes"] = rows_of_outcomes(rollouts, outcomes, round_id, phase)
-    for name, rows in tables.items():
-        write_table(folder / f"{name}.parquet", name, rows)
-
-
 def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Sequence[str]) -> "Evaluation":
     """Play the held-out tasks of a round or start, with a bar."""
     from seal.evaluate.suite import evaluate_policy, plan_evaluation
@@ -123,26 +94,6 @@ def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Se
     total = len(plan_evaluation(stage.env.tasks(), params, stage.id, stage.seed, bool(interface.active)))
     with progress(f"evaluate@{stage.id}", total) as played:
         return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played)
-
-
-def write_evaluation(folder: Path, evaluation: "Evaluation", stage: Stage) -> None:
-    """Everything but tokens, which nothing trains on."""
-    write_judged(folder, evaluation.judged(), stage.id, "evaluate", tasks=stage.env.tasks())
-    (folder / "tokens.parquet").unlink()
-    write_table(folder / "evaluations.parquet", "evaluations", evaluation.rows(stage.id))
-
-
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Rows under a header; what is not there is empty."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def open_env(lineage: Lineage, name: str) -> Environment:

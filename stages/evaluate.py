@@ -2,12 +2,13 @@
 
 import shutil
 
-from _stage import Stage, evaluated, main, read_csv, write_csv, write_evaluation
+from _stage import Stage, evaluated, main
 
 from seal.evaluate.idle import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, cost, curve_row, metrics, round_metrics
+from seal.evaluate.suite import write_evaluation
 from seal.store.contracts import validate_round
-from seal.store.files import atomic_dir, read_json, write_json
+from seal.store.files import atomic_dir, read_csv, read_json, write_csv, write_json
 from seal.store.lineage import tasks_path
 from seal.store.tables import read_table, write_table
 
@@ -36,7 +37,7 @@ def run(stage: Stage) -> None:
         policy_hash=policy.hash,
     )
     with atomic_dir(stage.path("evaluate")) as out:
-        write_evaluation(out, evaluation, stage)
+        write_evaluation(out, evaluation, stage.id, stage.env.tasks())
         write_table(out / "validation.parquet", "validation", checked)
         shutil.copy(old / "start.parquet", out / "start.parquet")
         write_csv(out / "curve.csv", [*read_csv(old / "curve.csv"), curve_row(found)], CURVE_COLUMNS)

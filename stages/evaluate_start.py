@@ -2,12 +2,13 @@
 
 import shutil
 
-from _stage import Stage, evaluated, main, write_csv, write_evaluation
+from _stage import Stage, evaluated, main
 
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.evaluate.idle import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
-from seal.store.files import atomic_dir, write_json
+from seal.evaluate.suite import write_evaluation
+from seal.store.files import atomic_dir, write_csv, write_json
 
 
 def run(stage: Stage) -> None:
@@ -19,7 +20,7 @@ def run(stage: Stage) -> None:
         scores, stage.id, "", 0, interface, interface, {}, env=entry.env, policy_hash=policy.hash
     )  # fmt: skip
     with atomic_dir(stage.path("evaluate")) as out:
-        write_evaluation(out, evaluation, stage)
+        write_evaluation(out, evaluation, stage.id, stage.env.tasks())
         shutil.copy(out / "evaluations.parquet", out / "start.parquet")
         write_csv(out / "curve.csv", [curve_row(found)], CURVE_COLUMNS)
     write_json(stage.path("metrics.json"), found)

@@ -3,12 +3,13 @@
 import shutil
 from itertools import repeat
 
-from _stage import Stage, main, progress, write_csv, write_judged
+from _stage import Stage, main, progress
 
-from seal.store.files import atomic_dir, read_json, write_json
+from seal.store.files import atomic_dir, read_json, write_csv, write_json
 from seal.store.tables import write_table
 from seal.train.loop import CURVE, train_round
 from seal.train.reweight import Factors
+from seal.train.stored import write_judged
 
 
 def run(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from seal.core.settings import CollectParams, DiagnoseParams, EvaluateParams, Ev
 from seal.diagnose.profile import profile
 from seal.env.shop import ShopEnv
 from seal.evaluate.evolution import next_interface
-from seal.evaluate.suite import evaluate_policy
+from seal.evaluate.suite import evaluate_policy, write_evaluation
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
 from seal.rollout.collect import collect
@@ -17,15 +17,14 @@ from seal.store.files import write_json
 from seal.store.tables import (
     rows_of_diagnoses,
     rows_of_items,
-    rows_of_outcomes,
     rows_of_rollouts,
     rows_of_tasks,
-    rows_of_verdicts,
     write_table,
 )
 from seal.train.judged import Judged
 from seal.train.loop import judge
 from seal.train.reweight import Factors, WeightParams, weigh
+from seal.train.stored import write_judged
 
 LINEAGE = [("r0", "", 0), ("r1", "r0", 1), ("r2", "r1", 2)]
 COLLECT = CollectParams(tasks=6, group_size=6, evolved=4, item_dropout=0.7)
@@ -38,18 +37,8 @@ def env() -> ShopEnv:
     return ShopEnv(seed=0, train=12, dev=3, test=6)
 
 
-def write_judged(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, step: int = 0) -> None:
-    """Trajectories to diagnoses of judged rollouts, all in one folder."""
-    rollouts = [j.rollout for j in judged]
-    for name, rows in rows_of_rollouts(rollouts, round_id, phase, step, env().tasks()).items():
-        write_table(folder / f"{name}.parquet", name, rows)
-    ids = [j.rollout.rollout_id for j in judged]
-    verdicts = dict(zip(ids, (j.verdicts for j in judged)))
-    diagnoses = dict(zip(ids, (j.diagnoses for j in judged)))
-    outcomes = dict(zip(ids, ((j.success, j.progress) for j in judged)))
-    write_table(folder / "verdicts.parquet", "verdicts", rows_of_verdicts(verdicts, round_id, phase))
-    write_table(folder / "outcomes.parquet", "outcomes", rows_of_outcomes(rollouts, outcomes, round_id, phase))
-    write_table(folder / "diagnoses.parquet", "diagnoses", rows_of_diagnoses(diagnoses, round_id, phase))
+def write_played(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, step: int = 0) -> None:
+    write_judged(folder, judged, round_id, phase, train_step=step, tasks=env().tasks())
 
 
 def write_tree(root: Path) -> Path:
@@ -69,7 +58,7 @@ def write_tree(root: Path) -> Path:
 def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: InterfaceState, before: list[dict]):
     policy = FaultyPolicy(RATES[parent])
     judged = judge(env(), collect(env(), policy, state, COLLECT, round_id, depth, 0), DEFAULT_PRIORITY)
-    write_judged(folder / "collect", judged, round_id, "collect")
+    write_played(folder / "collect", judged, round_id, "collect")
     for stage, tables in (("verify", ("verdicts", "outcomes")), ("diagnose", ("diagnoses",))):
         (folder / stage).mkdir()
         for table in tables:
@@ -82,7 +71,7 @@ def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: In
     write_table(folder / "interface" / "changes.parquet", "changes", evolved.changes)
     fresh = collect(env(), policy, evolved.state, COLLECT, round_id, depth, 0, "train", 1)
     trained = judge(env(), fresh, DEFAULT_PRIORITY)
-    write_judged(folder / "train", trained, round_id, "train", 1)
+    write_played(folder / "train", trained, round_id, "train", 1)
     write_table(folder / "train" / "weights.parquet", "weights", _weights(trained, round_id))
     return evolved.state, found
 
@@ -90,9 +79,7 @@ def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: In
 def _write_evaluation(folder: Path, round_id: str, state: InterfaceState) -> None:
     policy = FaultyPolicy(RATES[round_id])
     evaluation = evaluate_policy(env(), policy, state, EvaluateParams(), DEFAULT_PRIORITY, round_id, 0)
-    write_judged(folder / "evaluate", evaluation.judged(), round_id, "evaluate")
-    (folder / "evaluate" / "tokens.parquet").unlink()
-    write_table(folder / "evaluate" / "evaluations.parquet", "evaluations", evaluation.rows(round_id))
+    write_evaluation(folder / "evaluate", evaluation, round_id, env().tasks())
     write_json(folder / "metrics.json", {"round": round_id, "policy_hash": policy.hash})
 
 

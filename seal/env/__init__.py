@@ -1,11 +1,23 @@
 """Environments. `load_env(name, **options)` is the one way to get one."""
 
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from seal.core.errors import ParamError
 from seal.env.base import Environment
 
-NAMES = ("shop", "compliance", "bfcl", "bfcl_memory", "bfcl_web", "custom", "tau2")
+CLASSES: Mapping[str, str] = {  # module below seal.env -> its Environment
+    "shop": "ShopEnv",
+    "compliance": "ComplianceEnv",
+    "bfcl": "BfclEnv",
+    "bfcl_memory": "BfclMemoryEnv",
+    "bfcl_web": "BfclWebEnv",
+    "custom": "CustomEnv",
+    "tau2": "Tau2Env",
+}
+NAMES = tuple(CLASSES)
+WITH_VARIANTS = ("custom", "tau2")  # their modules say what `<name>:<variant>` is short for: `named(variant)`
 
 
 def load_env(name: str, **options: Any) -> Environment:
@@ -14,32 +26,9 @@ def load_env(name: str, **options: Any) -> Environment:
 
     Raises ParamError for an unknown name. Each environment's own libraries load only here.
     """
-    if name == "shop":
-        from seal.env.shop import ShopEnv
-
-        return ShopEnv(**options)
-    if name == "compliance":
-        from seal.env.compliance import ComplianceEnv
-
-        return ComplianceEnv(**options)
-    if name == "bfcl":
-        from seal.env.bfcl import BfclEnv
-
-        return BfclEnv(**options)
-    if name == "bfcl_memory":
-        from seal.env.bfcl_memory import BfclMemoryEnv
-
-        return BfclMemoryEnv(**options)
-    if name == "bfcl_web":
-        from seal.env.bfcl_web import BfclWebEnv
-
-        return BfclWebEnv(**options)
-    if name == "custom" or name.startswith("custom:"):
-        from seal.env.custom import CustomEnv
-
-        return CustomEnv(**({"module": name.removeprefix("custom:")} if ":" in name else {}), **options)
-    if name.partition(":")[0] == "tau2":
-        from seal.env.tau2 import Tau2Env, named
-
-        return Tau2Env(**named(name.partition(":")[2]), **options)
-    raise ParamError("environment", name, f"known environments: {', '.join(NAMES)}")
+    kind, colon, variant = name.partition(":")
+    if kind not in CLASSES or (colon and kind not in WITH_VARIANTS):
+        raise ParamError("environment", name, f"known environments: {', '.join(NAMES)}")
+    module = import_module(f"seal.env.{kind}")
+    short = module.named(variant) if colon else {}
+    return getattr(module, CLASSES[kind])(**short, **options)

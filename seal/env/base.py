@@ -59,6 +59,22 @@ class Environment(Protocol):
         ...
 
 
+class Documented:
+    """`docs` and `revealed` of an Environment, from the bare docs of every tool that a task knows."""
+
+    def documents(self, task: Task) -> Mapping[str, ToolDoc]:
+        """Tool -> bare doc, of at least the task's toolset."""
+        raise NotImplementedError
+
+    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        known = self.documents(task)
+        return tuple(known[name] for name in in_sight(task, turn))
+
+    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
+        known = self.documents(task)
+        return tuple(known[name] for name in revealed_at(task, turn))
+
+
 def converse(env: Environment, task: Task, seed: int) -> Session:
     """The session of a rollout. Where a live user answers, its draws hang on `seed`; `open` is for re-running calls."""
     return env.converse(task, seed) if hasattr(env, "converse") else env.open(task)

@@ -1,14 +1,14 @@
 """The Environment of a built-in domain."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import in_sight, revealed_at
+from seal.env.base import Documented
 from seal.env.domain import Domain, DomainSession, bare_doc, facts_of
 from seal.env.domain_tasks import domain_tasks
 
 
-class DomainEnv:
+class DomainEnv(Documented):
     """A domain with its generated tasks. `seed` and the scenario counts fix the tasks; the rules are the domain's."""
 
     version = "1"
@@ -24,11 +24,8 @@ class DomainEnv:
     def tasks(self) -> list[Task]:
         return self._tasks
 
-    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in in_sight(task, turn))
-
-    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in revealed_at(task, turn))
+    def documents(self, task: Task) -> Mapping[str, ToolDoc]:
+        return self._docs
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
         wanted = set(tools)

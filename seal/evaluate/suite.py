@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from seal.core.seeds import rollout_id, seed_for
@@ -11,8 +12,10 @@ from seal.interface.state import InterfaceState
 from seal.policy.base import Limits, Policy
 from seal.rollout.engine import Request, play
 from seal.rollout.plan import choose_tasks
+from seal.store.tables import write_table
 from seal.train.judged import Judged
 from seal.train.loop import judge as judge_all
+from seal.train.stored import write_judged
 
 Row = dict[str, Json]
 
@@ -107,3 +110,10 @@ def evaluate_policy(
             for (split, mode, trial, request), judged in zip(planned, judge(env, rollouts, priority), strict=True)
         ),
     )
+
+
+def write_evaluation(folder: Path, evaluation: Evaluation, round_id: str, tasks: Sequence[Task]) -> None:
+    """Every table of an evaluation but tokens, which nothing trains on. `tasks`: all of the environment."""
+    write_judged(folder, evaluation.judged(), round_id, "evaluate", tasks=tasks)
+    (folder / "tokens.parquet").unlink()
+    write_table(folder / "evaluations.parquet", "evaluations", evaluation.rows(round_id))

@@ -7,7 +7,6 @@ then everything. Every batch is a function of its step, so an interrupted run go
 import argparse
 import math
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -16,6 +15,7 @@ from safetensors.torch import save_file
 from seal.policy.nano import nano_config, shared_weights
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.reader import demonstration
+from seal.policy.warmstart import parts
 from seal.policy.words import PAD, SPECIAL, WordCodec, build_vocabulary
 
 STEPS, DRILLS = 4000, 150
@@ -64,17 +64,6 @@ def stack(batch: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
     return ids, mask
 
 
-def parts(batch: list[Example]) -> Iterator[list[Example]]:
-    """Runs of a batch (shortest first) that fill about MICRO_TOKENS when padded."""
-    part: list[Example] = []
-    for example in batch:
-        if part and (len(part) + 1) * len(example[0]) > MICRO_TOKENS:
-            yield part
-            part = []
-        part.append(example)
-    yield part
-
-
 def optimizers(model: NanoForCausalLM) -> list[torch.optim.Optimizer]:
     """Muon (Jordan et al. 2024) for the matrices inside the blocks, AdamW for the rest.
 
@@ -117,7 +106,7 @@ def pretrain(checkpoint: Path, steps: int = STEPS, report_every: int = 100) -> N
             tool.param_groups[0]["lr"] = peak * (min(1.0, (step + 1) / WARMUP) * decay)
         batch = examples(step, codec, steps)
         trained, total = sum(sum(mask[1:]) for _, mask in batch), 0.0
-        for part in parts(batch):
+        for part in parts(batch, MICRO_TOKENS):
             ids, mask = stack(part)
             loss = loss_of(model, ids, mask) * mask[:, 1:].sum() / trained
             loss.backward()

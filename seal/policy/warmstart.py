@@ -80,7 +80,7 @@ def _update(model, sequences: Sequences, micro_tokens: int, optimizer, parameter
     optimizer.zero_grad()
     trained = sum(sum(mask[1:]) for _, mask in sequences)
     total = 0.0
-    for part in _parts(sequences, micro_tokens):
+    for part in parts(sequences, micro_tokens):
         loss = _loss_sum(model, part) / max(trained, 1)
         loss.backward()
         total += loss.item()
@@ -89,7 +89,7 @@ def _update(model, sequences: Sequences, micro_tokens: int, optimizer, parameter
     return total
 
 
-def _parts(sequences: Sequences, micro_tokens: int):
+def parts(sequences: Sequences, micro_tokens: int) -> Iterator[list]:
     """Runs of sequences (sorted by length) that fill about `micro_tokens` when padded."""
     part: list = []
     for sequence in sequences:

@@ -1,10 +1,11 @@
 """Files that appear whole or not at all, JSON that is the same bytes every time, hashes of content alone."""
 
+import csv
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,20 @@ def read_json(path: Path) -> Any:
         raise ArtifactError(
             "JSON file", f"{path}: {error}", "restore it with `dvc checkout`, or run its stage"
         ) from None
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Rows under a header; what is not there is empty."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Rows under a header, as text."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def tree_hash(path: Path) -> str:

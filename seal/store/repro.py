@@ -38,13 +38,7 @@ class StageError(SealError):
 def environment(root: Path) -> dict[str, str]:
     """The variables DVC and the stages run with: this interpreter first on PATH, nothing that phones home."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    quiet = {
-        "DVC_NO_ANALYTICS": "1",
-        "GX_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-    }
-    found = {**os.environ, **quiet, "PATH": path, "PYTHONHASHSEED": "0"}
+    found = {**os.environ, **QUIET, "PATH": path, "PYTHONHASHSEED": "0"}
     if (root / "seal" / "cli.py").is_file():  # a checkout runs its own code, whatever is installed
         found["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
     return found

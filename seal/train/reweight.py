@@ -138,10 +138,11 @@ def weigh(
     """
     own = advantage if isinstance(advantage, Mapping) else dict.fromkeys(tokens, advantage)
     if params.granularity == "turn":
-        served = [turn for turn, passed in enumerate(judged.passed) if passed and turn in tokens]
-        kinds = {} if judged.success else _failing(judged, tokens, params, state)
-        if judged.success or own is advantage:
-            kinds |= _passing(judged, tokens if judged.success else served, params, state)
+        if judged.success:
+            kinds = _passing(judged, tokens, params, state)
+        else:
+            served = [t for t, passed in enumerate(judged.passed) if passed and t in tokens] if own is advantage else []
+            kinds = _failing(judged, tokens, params, state) | _passing(judged, served, params, state)
     elif params.granularity == "trajectory":
         rhos = [strength(str(d.label), params, state) for d in judged.diagnoses if d.primary]
         low, high = params.clip

@@ -8,21 +8,19 @@ import hashlib
 import json
 import os
 import re
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seal.core.errors import DependencyError
 from seal.core.settings import JudgeParams
 from seal.core.types import Json
+from seal.store.completions import Unanswered, completion
 from seal.store.files import read_json, write_json
 
 if TYPE_CHECKING:
     from seal.verify.graded import Opinion, Played
 
 MAX_CHARACTERS = 4000  # of one result, or of a state, that the judge reads
-MAX_BYTES = 1 << 20  # of one answer
 UNSURE = 0.5  # of a verdict without a confidence
 LEAST = 0.01
 SYSTEM = (
@@ -84,25 +82,19 @@ def verdict_of(text: str) -> "Opinion":
 
 
 def _post(params: JudgeParams, body: bytes) -> str:
-    url = f"{params.url.rstrip('/')}/chat/completions"
-    headers = {"Content-Type": "application/json"}
-    if params.key_env:
-        if not (key := os.environ.get(params.key_env)):
-            raise DependencyError("judge's key", f"{params.key_env} is not set", "export it, or clear judge.key_env")
-        headers["Authorization"] = f"Bearer {key}"
-    if not url.startswith(("http://", "https://")):
-        raise DependencyError("judge", url, "envs.custom.judge.url begins with http:// or https://")
+    key = os.environ.get(params.key_env, "") if params.key_env else ""
+    if params.key_env and not key:
+        raise DependencyError("judge's key", f"{params.key_env} is not set", "export it, or clear judge.key_env")
+    if not params.url.startswith(("http://", "https://")):
+        raise DependencyError("judge", params.url, "envs.custom.judge.url begins with http:// or https://")
     remedy = "start the server or mend envs.custom.judge; what it has answered is kept, so run the stage again"
     try:
-        request = urllib.request.Request(url, body, headers)
-        with urllib.request.urlopen(request, timeout=params.seconds) as response:
-            return str(json.loads(response.read(MAX_BYTES))["choices"][0]["message"]["content"])
-    except urllib.error.HTTPError as error:
-        raise DependencyError("judge", f"{url}: {error.code} {error.reason}", remedy) from None
-    except OSError as error:  # unreachable, reset, timed out
-        raise DependencyError("judge", f"{url}: {getattr(error, 'reason', error)}", remedy) from None
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise DependencyError("judge", f"{url}: no chat completion ({error!r})", remedy) from None
+        message = completion(params.url, body, key, params.seconds)
+        if "content" not in message:
+            raise Unanswered(f"{params.url}: no chat completion (a message without content)")
+    except Unanswered as error:
+        raise DependencyError("judge", str(error), remedy) from None
+    return str(message["content"])
 
 
 def _turn(played: "Played") -> Json:

@@ -1,16 +1,16 @@
 """BFCL V3 multi-turn: 800 tasks of 200 scenarios in four categories, run as the official harness runs them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import in_sight, revealed_at
+from seal.env.base import Documented
 from seal.env.bfcl.data import load_docs, load_tasks
 from seal.env.bfcl.package import package_version
 from seal.env.bfcl.session import BfclSession
 
 
-class BfclEnv:
+class BfclEnv(Documented):
     """The Environment over the installed bfcl_eval package. Raises DependencyError where that is missing."""
 
     name = "bfcl"
@@ -35,11 +35,8 @@ class BfclEnv:
     def tasks(self) -> list[Task]:
         return self._tasks
 
-    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in in_sight(task, turn))
-
-    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in revealed_at(task, turn))
+    def documents(self, task: Task) -> Mapping[str, ToolDoc]:
+        return self._docs
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
         wanted = set(tools)

@@ -9,13 +9,13 @@ the next, and on to the questions. Two honest ways to play it:
   over what it wrote, as the official harness does it. seal.evaluate.memory plays that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Fact, Json, Task, ToolDoc
 from seal.env.answers import AnswerSession
-from seal.env.base import in_sight, revealed_at
+from seal.env.base import Documented
 from seal.env.bfcl.data import facts_of
 from seal.env.bfcl.package import lines, package_version
 from seal.env.bfcl_memory import data
@@ -25,7 +25,7 @@ from seal.env.bfcl_memory.session import MemorySession
 SCENARIOS = tuple(data.SPLITS)
 
 
-class BfclMemoryEnv:
+class BfclMemoryEnv(Documented):
     """The Environment over the installed bfcl_eval package. `backends`: which of kv, rec_sum, vector.
 
     Raises DependencyError where the package, or what a backend needs, is missing.
@@ -86,13 +86,8 @@ class BfclMemoryEnv:
             session.call(call)
         return session.state()
 
-    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        docs = self._docs[task.initial_state["backend"]]
-        return tuple(docs[name] for name in in_sight(task, turn))
-
-    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        docs = self._docs[task.initial_state["backend"]]
-        return tuple(docs[name] for name in revealed_at(task, turn))
+    def documents(self, task: Task) -> Mapping[str, ToolDoc]:
+        return self._docs[task.initial_state["backend"]]
 
     @cached_property
     def _facts(self) -> dict[str, tuple[Fact, ...]]:

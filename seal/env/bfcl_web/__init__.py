@@ -5,7 +5,7 @@ Playing needs a key of the search service in SERPAPI_API_KEY, and the open web. 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from seal.core.errors import DependencyError
 from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.answers import RESPOND, AnswerSession
-from seal.env.base import in_sight, revealed_at
+from seal.env.base import Documented
 from seal.env.bfcl.data import doc_of, facts_of
 from seal.env.bfcl.package import lines, package_version
 from seal.env.bfcl_memory.data import ANSWER_FORMAT, prompts
@@ -30,7 +30,7 @@ KNOWN_BAD = MappingProxyType(
 )
 
 
-class BfclWebEnv:
+class BfclWebEnv(Documented):
     """The Environment over the installed bfcl_eval package, the search service and the web.
 
     hosts        that pages may be fetched from, with their subdomains; "sources" stands for those that the benchmark's
@@ -82,11 +82,8 @@ class BfclWebEnv:
     def tasks(self) -> list[Task]:
         return self._tasks
 
-    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in in_sight(task, turn))
-
-    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in revealed_at(task, turn))
+    def documents(self, task: Task) -> Mapping[str, ToolDoc]:
+        return self._docs
 
     def guidance(self, task: Task) -> tuple[str, ...]:
         """The official system message: how to answer."""

@@ -1,6 +1,6 @@
 """Bring your own tools: a Python module or an MCP server as an environment, tasks from a file. See docs/custom.md."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ from seal.core.errors import ParamError, RoundError
 from seal.core.settings import CustomParams
 from seal.core.typed import read
 from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import Session, in_sight, revealed_at
+from seal.env.base import Documented, Session
 from seal.env.custom.functions import PythonTools
 from seal.env.custom.gold import check_gold
 from seal.env.custom.schema import facts_of
@@ -22,7 +22,12 @@ from seal.store.lineage import find_root
 OWN_GRADERS = ("schema", "judge")  # names a turn's `check` may have beside those of functions
 
 
-class CustomEnv:
+def named(variant: str) -> dict[str, str]:
+    """The options that `custom:<variant>` is short for: a module."""
+    return {"module": variant}
+
+
+class CustomEnv(Documented):
     """The environment of the user's tools. `options`: CustomParams. Raises ParamError for whatever does not fit."""
 
     name = "custom"
@@ -63,11 +68,8 @@ class CustomEnv:
     def tasks(self) -> list[Task]:
         return self._tasks
 
-    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in in_sight(task, turn))
-
-    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return tuple(self._docs[name] for name in revealed_at(task, turn))
+    def documents(self, task: Task) -> Mapping[str, ToolDoc]:
+        return self._docs
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
         return tuple(fact for name, doc in self._docs.items() if name in set(tools) for fact in facts_of(doc))

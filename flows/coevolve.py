@@ -6,11 +6,12 @@
 import argparse
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seal.core.errors import SealError
+from seal.core.errors import RoundError, SealError
 from seal.core.params import load_params
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
 
@@ -25,11 +26,15 @@ from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
+from seal.commands.custom_env import changed_tools
 from seal.commands.round import scores_line
 from seal.evaluate.convergence import converged
 from seal.store.metrics import read_metrics
 from seal.store.params_file import add_round, next_id, resolve
-from seal.store.repro import StageError, repro
+from seal.store.repro import StageError, environment, repro
+
+PLAYED = {"diagnose": "collect", "train": "train", "evaluate": "evaluate", "evaluate_start": "evaluate"}  # their phase
+SEND_TIMEOUT = 120.0  # seconds
 
 
 def _worth_retrying(task, task_run, state) -> bool:
@@ -45,21 +50,26 @@ def _worth_retrying(task, task_run, state) -> bool:
     retry_delay_seconds=1,
     retry_condition_fn=_worth_retrying,
 )
-def run_stage(root: str, target: str, timeout: float | None = None) -> bool:
-    """Bring one stage up to date. True when it ran, False when it was."""
-    ran = repro(Path(root), [target], timeout=timeout)
+def run_stage(root: str, target: str, timeout: float | None = None, force: bool = False) -> bool:
+    """Bring one stage up to date. True when it ran, False when it was. `force`: run it whatever DVC says."""
+    ran = repro(Path(root), [target], ["-f"] if force else [], timeout=timeout)
     print(f"{target:<24}{'done' if ran else 'up to date'}", flush=True)
     return ran
 
 
 @flow(name="coevolve", flow_run_name="coevolve", log_prints=__name__ != "__main__")
 def coevolve(
-    rounds: list[str] | None = None, extend_to: int = 0, stage_timeout: float | None = None, root: str = ""
+    rounds: list[str] | None = None,
+    extend_to: int = 0,
+    stage_timeout: float | None = None,
+    root: str = "",
+    otel: str | None = None,
 ) -> list[str]:
     """Run rounds with everything they stand on; parents first.
 
     Args: `rounds` (default: all of params.yaml); `extend_to`: go on with new rounds after the last of them, until its
-    line has so many or has converged; `stage_timeout`: seconds for one stage; `root`: the workspace.
+    line has so many or has converged; `stage_timeout`: seconds for one stage; `root`: the workspace; `otel`: URL of an
+    OTLP receiver that gets the rollouts of every stage that runs ("": the one OTEL_EXPORTER_OTLP_ENDPOINT names).
     Returns the ids that are up to date now. A line that has converged is not run further.
     """
     folder = Path(root) if root else find_root()
@@ -71,7 +81,7 @@ def coevolve(
     closed: set[str] = set()
     for name, depth in lineage.walk():
         if name in needed and not closed & set(lineage.line(name)):
-            _run_round(folder, lineage, name, depth, stage_timeout)
+            _run_round(folder, lineage, name, depth, stage_timeout, otel)
             done.append(name)
             children = {child for child in lineage.children(name) if child in needed}
             if children and (reason := _why_stop(folder, lineage, name)):
@@ -85,19 +95,40 @@ def coevolve(
         new = next_id(lineage.params, last)
         add_round(path, new, resolve(lineage.params, last, {}, name=new))
         lineage, last = Lineage(load_params(path)), new
-        _run_round(folder, lineage, last, lineage.depth(last), stage_timeout)
+        _run_round(folder, lineage, last, lineage.depth(last), stage_timeout, otel)
         done.append(last)
     return done
 
 
-def _run_round(root: Path, lineage: Lineage, name: str, depth: int, timeout: float | None) -> None:
+def _run_round(
+    root: Path, lineage: Lineage, name: str, depth: int, timeout: float | None, otel: str | None = None
+) -> None:
     ran = []
     if not depth:
-        ran.append(run_stage(str(root), f"prepare@{lineage.entry(name).env}", timeout))
+        env = lineage.entry(name).env
+        ran.append(run_stage(str(root), f"prepare@{env}", timeout, env in changed_tools(root, lineage)))
     for stage in STAGES if depth else START_STAGES:
         ran.append(run_stage(str(root), f"{stage}@{name}", timeout))
+        if ran[-1] and otel is not None and stage in PLAYED:
+            _send(root, name, PLAYED[stage], otel)
     if any(ran):
         _publish(root, lineage, name)
+
+
+def _send(root: Path, name: str, phase: str, otel: str) -> None:
+    """Send what a stage has played. In a process of its own, so that nothing of it can fail or hold up a round."""
+    words = ["export", "otel", name, "--phase", phase, "--endpoint", otel, "--timeout", "5", "--root", str(root)]
+    try:
+        done = subprocess.run([sys.executable, "-m", "seal.cli", *words], cwd=root, env=environment(root),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              timeout=SEND_TIMEOUT)  # fmt: skip
+        fine = done.returncode in (0, RoundError.exit_code)  # of the latter: the stage played nothing
+        said = "" if fine else (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    if said:
+        print(f"warning: {phase} of {name} was not sent, the run goes on: {said.removeprefix('error: ')}",
+              file=sys.stderr, flush=True)  # fmt: skip
 
 
 def _why_stop(root: Path, lineage: Lineage, name: str) -> str:
@@ -133,10 +164,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("rounds", nargs="*", help="default: all of params.yaml")
     parser.add_argument("--extend-to", type=int, default=0, metavar="N", help="add rounds until the line has N")
     parser.add_argument("--stage-timeout", type=float, metavar="SECONDS")
+    parser.add_argument("--otel", metavar="URL", help="send rollouts there as they are played (docs/otel.md)")
     args = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a stage must not outlive us, however we are ended
     try:
-        coevolve(args.rounds or None, args.extend_to, args.stage_timeout, str(find_root()))
+        coevolve(args.rounds or None, args.extend_to, args.stage_timeout, str(find_root()), args.otel)
     except SealError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

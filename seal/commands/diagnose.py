@@ -1,12 +1,16 @@
-"""`seal diagnose`: labels for any log, and the proof that labels are right."""
+"""`seal diagnose`: labels for any log, the proof that labels are right, and what their priority decides."""
 
 import argparse
 import random
-import sys
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from seal.core.errors import ArtifactError, ParamError
+from seal.commands.answers import add_format
+from seal.core.errors import ParamError
+
+if TYPE_CHECKING:
+    from seal.diagnose.score import Row
 
 ENVS = ("shop", "compliance", "bfcl")
 
@@ -14,10 +18,15 @@ ENVS = ("shop", "compliance", "bfcl")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--inject", action="store_true", help="score the diagnosis on gold runs with known faults")
-    what.add_argument("--input", metavar="FILE", type=Path, help="label conversations of an OpenAI-style JSONL file")
-    parser.add_argument("--env", choices=ENVS, help="inject into one environment only (default: all built in)")
+    what.add_argument("--input", metavar="FILE", type=Path, help="label conversations: messages as JSONL or Parquet")
+    what.add_argument("--sensitivity", action="store_true", help="what each priority does to profile and weights")
+    parser.add_argument("--env", choices=ENVS, help="one environment only (default: all built in)")
     parser.add_argument("--n", type=int, default=100, help="tasks per environment, 0 for all (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the faults (default: %(default)s)")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write labels, or the counts of --inject, there")
+    add_format(parser)
+    parser.add_argument("--round", help="whose rollouts --sensitivity reads (default: the last one collected)")
+    parser.add_argument("--root", type=Path, default=Path(), help="the workspace of --sensitivity (default: here)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,64 +34,44 @@ def run(args: argparse.Namespace) -> int:
     if args.n < 0:
         raise ParamError("--n", args.n, "a number of tasks, 0 for all")
     if args.input:
-        return label_file(args.input)
-    for name in [args.env] if args.env else ENVS:
-        inject(name, args.n, args.seed)
+        from seal.commands.label_log import label_file
+
+        return label_file(args.input, args.format, args.output, args.limit)
+    if args.sensitivity:
+        from seal.commands.sensitivity import print_sensitivity
+
+        print_sensitivity(args.root, args.round, args.env)
+        return 0
+    if args.output and (args.output.is_dir() or not args.output.parent.is_dir()):
+        raise ParamError("--output", args.output, "name a file in a folder that exists")
+    return inject([args.env] if args.env else ENVS, args.n, args.seed, args.output)
+
+
+def inject(names: Sequence[str], n: int, seed: int, output: Path | None = None) -> int:
+    """Print the confusion matrix and figures of each environment and of all, and write the counts."""
+    from seal.diagnose.score import summary, write_rows
+
+    rows = []
+    for name in names:
+        found = proof(name, n, seed)
+        print(f"{name}: {summary(found)}\n", flush=True)
+        rows += found
+    if len(names) > 1:
+        print(f"all: {summary(rows)}")
+    if output:
+        write_rows(output, rows)
     return 0
 
 
-def inject(name: str, n: int, seed: int) -> None:
-    """Print the confusion matrix and figures of one environment."""
+def proof(name: str, n: int, seed: int) -> "list[Row]":
+    """Counts of every kind of fault on `n` tasks (0: all), those whose reference is bad left out: of a fault there the
+    right label is gold_error."""
     from seal.diagnose.inject import injections, judge, pairs
-    from seal.diagnose.score import score, table
+    from seal.diagnose.score import tally
     from seal.env import load_env
 
     env = load_env(name)
-    tasks = [task for task in env.tasks() if not task.known_bad]  # of a bad reference, gold_error is the right label
+    tasks = [task for task in env.tasks() if not task.known_bad]
     random.Random(seed).shuffle(tasks)
     tasks = tasks[: n or len(tasks)]
-    cases = [judge(env, injected) for injected in injections(env, tasks, seed)]
-    result = score(cases)
-    both = [pair.both for pair in pairs(env, tasks, seed)]
-    controls = sum(not case.injected.expected for case in cases)
-    print(f"{name}: {len(cases)} trajectories of {len(tasks)} tasks, {result.n} faults that flip a verdict")
-    print(table(result))
-    print(f"  macro-F1 of the primary label   {result.macro_f1:.4f}")
-    print(f"  all expected labels present     {result.labels_present:.4f}")
-    print(f"  right turn found                {result.turn_found:.4f}")
-    print(f"  right turns blamed              {result.blamed:.4%}")
-    if both:
-        print(f"  two faults, both labels         {sum(both) / len(both):.4f}  ({len(both)} pairs)")
-    print(f"  flip no verdict, counted apart  {sum(result.apart.values())}, controls without a fault {controls}\n")
-
-
-def label_file(path: Path) -> int:
-    """Print a line per labelled turn and a summary; malformed lines are told on stderr and passed over."""
-    from seal.diagnose.log import Malformed, diagnose_log, read_log
-
-    try:
-        handle = path.open(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ArtifactError("conversation log", f"{path}: {error.strerror}", "give a readable JSONL file") from None
-    counts: Counter[str] = Counter()
-    skipped = 0
-    with handle:
-        for number, talk in read_log(handle):
-            if isinstance(talk, Malformed):
-                skipped += 1
-                print(f"line {number}: skipped, {talk.reason}", file=sys.stderr)
-                continue
-            for row in diagnose_log(talk):
-                counts[row.label] += row.primary
-                where = " ".join(filter(None, (row.detail, f"{row.tool}.{row.parameter}".strip("."))))
-                mark = "*" if row.primary else " "
-                print(f"line {number} turn {row.turn} {mark} {row.label:<20} {row.confidence:.2f} {where}".rstrip())
-    turns = sum(counts.values())
-    if not turns:
-        remedy = 'give one conversation a line: {"messages": [...], "tools": [...]}'
-        raise ArtifactError("conversation log", f"{path}: no turn to label, {skipped} lines skipped", remedy)
-    print(f"\n{turns} turns, {skipped} lines skipped")
-    for label, n in counts.most_common():
-        if n:
-            print(f"  {label:<20} {n:>6}  {n / turns:6.1%}")
-    return 0
+    return tally(name, (judge(env, injected) for injected in injections(env, tasks, seed)), pairs(env, tasks, seed))

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
 from seal.core.params import load_params, load_yaml
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
@@ -17,6 +18,9 @@ from seal.store.repro import environment, is_current
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", help="add what presets/<PRESET>.yaml, or a file, holds to params.yaml, run it")
     parser.add_argument("--rounds", type=int, metavar="N", help="go on until the line has N rounds, adding new ones")
+    parser.add_argument("--otel", nargs="?", const="", metavar="URL",
+                        help="send rollouts to this OTLP receiver as they are played (docs/otel.md; without URL: the"
+                        " one OTEL_EXPORTER_OTLP_ENDPOINT names, else localhost:4318)")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,11 +34,12 @@ def run(args: argparse.Namespace) -> int:
         raise ParamError("--rounds", args.rounds, "at least 1")
     started = time.monotonic()
     enough = args.rounds is None or lineage.depth(wanted[-1]) >= args.rounds
-    if enough and is_current(root, targets_of(lineage, wanted)):
+    if enough and not changed_tools(root, lineage) and is_current(root, targets_of(lineage, wanted)):
         print(f"everything is up to date ({len(wanted)} rounds, checked in {time.monotonic() - started:.1f} s)")
         ran = False
     else:
         command = [sys.executable, "-m", "flows.coevolve", *wanted, "--extend-to", str(args.rounds or 0)]
+        command += [] if args.otel is None else ["--otel", args.otel]
         if code := _wait(subprocess.Popen(command, cwd=root, env=environment(root))):
             return code
         ran = True

@@ -1,0 +1,104 @@
+"""`seal export preferences`: pairs of one task as the text dataset that trl.DPOTrainer takes."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from seal.core.errors import ArtifactError, RoundError
+from seal.core.types import Json
+
+HELP = "pairs of one task that differ at the diagnosed turn, for trl.DPOTrainer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rounds", nargs="*", help="rounds whose rollouts are paired (default: all that are diagnosed)")
+    parser.add_argument("--out", type=Path, required=True, help="a JSONL file")
+    parser.add_argument("--until", choices=("turn", "action"), default="turn", help="where both sides end")
+    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from seal.store.files import atomic_file
+    from seal.train.preferences import preference_pairs, until_action
+
+    left_out, written = 0, 0
+    with atomic_file(args.out) as part, part.open("w", encoding="utf-8") as out:
+        for round_id in args.rounds or _diagnosed(args.root):
+            tokenizer = _tokenizer(args.root, round_id)
+            pairs = preference_pairs(_judged(args.root, round_id))
+            for pair in map(until_action, pairs) if args.until == "action" else pairs:
+                row = text_row(pair, tokenizer)
+                left_out, written = left_out + (row is None), written + (row is not None)
+                if row:
+                    out.write(json.dumps({"round": round_id, **row}, ensure_ascii=False) + "\n")
+    print(
+        f"{written} pairs in {args.out}", f"; {left_out} left out, whose text has other tokens" * bool(left_out), sep=""
+    )
+    if not written:
+        print("no pair: it takes a task with a turn that one rollout serves and another fails", file=sys.stderr)
+    return 0
+
+
+def text_row(pair: Any, tokenizer: Any) -> dict[str, Json] | None:
+    """A row whose texts, tokenised as TRL does, are the very tokens that were played; None where no text is."""
+    own = tokenizer("")["input_ids"]  # what the tokenizer puts before any text by itself
+    if tuple(own) != pair.prompt_ids[: len(own)]:
+        return None
+    sides = ((), pair.chosen_ids, pair.rejected_ids)
+    prompt, chosen, rejected = texts = [_decoded(tokenizer, (pair.prompt_ids + ids)[len(own) :]) for ids in sides]
+    for text, ids in zip(texts, sides, strict=True):
+        if not text.startswith(prompt) or tokenizer(text)["input_ids"] != [*pair.prompt_ids, *ids]:
+            return None
+    return {
+        "prompt": prompt,
+        "chosen": chosen[len(prompt) :],
+        "rejected": rejected[len(prompt) :],
+        "task_id": pair.task_id,
+        "turn": pair.turn,
+        "label": pair.label,
+        "confidence": pair.confidence,
+        "grafted": pair.grafted,
+        "chosen_id": pair.chosen_id,
+        "rejected_id": pair.rejected_id,
+    }
+
+
+def _decoded(tokenizer: Any, ids: Iterable[int]) -> str:
+    return tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+
+
+def _diagnosed(root: Path) -> Iterator[str]:
+    from seal.core.params import load_params
+    from seal.store.lineage import path_of
+
+    for round_id in load_params(root / "params.yaml").rounds:
+        if (path_of(root, round_id, "diagnose") / "diagnoses.parquet").exists():
+            yield round_id
+
+
+def _tokenizer(root: Path, round_id: str) -> Any:
+    """That of the policy that played the round."""
+    from seal.core.params import load_params
+    from seal.policy import load_policy
+    from seal.store.lineage import Lineage, path_of
+
+    parent = Lineage(load_params(root / "params.yaml")).round(round_id).parent
+    policy = load_policy(path_of(root, parent, "policy"))
+    if not hasattr(policy, "tokenizer"):
+        raise RoundError("policy of", round_id, "its policy has no tokens of its own: preferences need nano or hf")
+    return policy.tokenizer
+
+
+def _judged(root: Path, round_id: str) -> list[Any]:
+    """The round's collected rollouts, and those of its training where it has any."""
+    from seal.store.lineage import path_of
+    from seal.train.stored import read_judged
+
+    collect, verify, diagnose, train = (path_of(root, round_id, x) for x in ("collect", "verify", "diagnose", "train"))
+    if not (diagnose / "diagnoses.parquet").exists():
+        raise ArtifactError("round", round_id, f"not diagnosed yet: seal run, or dvc repro diagnose@{round_id}")
+    fresh = read_judged(train, train, train) if (train / "trajectories.parquet").exists() else []
+    return [*read_judged(collect, verify, diagnose), *fresh]

@@ -1,0 +1,70 @@
+"""`seal diagnose --input FILE`: a row a label of every user turn; what is no conversation is told on stderr."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from seal.commands.answers import check_format, write_answer
+from seal.core.errors import ArtifactError
+
+TOLD = 20  # malformed lines told one by one
+
+
+def label_file(path: Path, form: str = "table", output: Path | None = None, limit: int = 50) -> int:
+    """Write the labels, and a summary: beside a table on stdout, else on stderr.
+
+    Columns: `line` (from 1; of a Parquet file the row), `turn`, `rank` (0: the primary label), `label`, `confidence`,
+    `detail`, `tool`, `parameter`, `step`, `evidence` (JSON). Raises ArtifactError for a file without a turn to label.
+    """
+    import pyarrow as pa
+
+    check_format(form, output, limit)
+    counts: Counter[str] = Counter()
+    rows, skipped = _labels(path, counts)
+    turns = sum(counts.values())
+    if not turns:
+        remedy = 'give one conversation a line or row: {"messages": [...], "tools": [...]}'
+        raise ArtifactError("conversation log", f"{path}: no turn to label, {skipped:,} lines skipped", remedy)
+    kinds = {"line": pa.int64(), "turn": pa.int32(), "rank": pa.int32(), "step": pa.int32(), "confidence": pa.float64()}
+    fields = [pa.field(name, kinds.get(name, pa.string())) for name in rows]
+    write_answer(pa.table(rows, schema=pa.schema(fields)), form, output, limit)
+    beside = sys.stdout if form == "table" and not output else sys.stderr
+    print(f"\n{turns:,} turns, {skipped:,} lines skipped", file=beside)
+    for label, n in counts.most_common():
+        print(f"  {label:<20} {n:>6}  {n / turns:6.1%}", file=beside)
+    return 0
+
+
+def _labels(path: Path, counts: Counter[str]) -> tuple[dict[str, list[Any]], int]:
+    """(columns of the answer, lines skipped); counts primary labels."""
+    from seal.diagnose.log_file import Malformed, diagnose_file
+    from seal.store.rows import to_json, writable
+
+    columns: dict[str, list[Any]] = {
+        name: []
+        for name in ("line", "turn", "rank", "label", "confidence", "detail", "tool", "parameter", "step", "evidence")
+    }
+    skipped = told = 0
+    for number, found in diagnose_file(path):
+        if isinstance(found, Malformed):
+            skipped, told = skipped + found.n, told + 1
+            if told <= TOLD:
+                where = f"line {number}" if found.n == 1 else f"lines {number} to {number + found.n - 1}"
+                print(f"{where}: skipped, {_printable(found.reason)}", file=sys.stderr)
+            continue
+        ranks: Counter[int] = Counter()
+        for d in found:
+            counts.update([d.label] if d.primary else ())
+            values = (number, d.turn, ranks[d.turn], d.label, d.confidence, d.detail, d.tool, d.parameter, d.step)
+            ranks[d.turn] += 1
+            for column, value in zip(columns.values(), (*values, to_json(dict(d.evidence))), strict=True):
+                column.append(writable(value))
+    if told > TOLD:
+        print(f"and {told - TOLD:,} more", file=sys.stderr)
+    return columns, skipped
+
+
+def _printable(text: str) -> str:
+    """One line that cannot steer a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,0 +1,83 @@
+"""Stored rollouts with all that is known of them, and the label rates they make, for other tools."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from seal.core.types import Diagnosis, Json, Step, Verdict
+from seal.store import rows as nouns
+from seal.store.views import rows
+
+if TYPE_CHECKING:
+    import duckdb
+
+Points = list[tuple[dict[str, Any], float]]  # (attributes, value)
+# Share of user turns by primary label and the tool it names; all labels of a round, phase and mode sum to 1.
+RATES = """
+WITH played AS (
+  SELECT round, phase, rollout_id, interface_mode FROM trajectories WHERE round = $round AND phase = $phase
+), turns AS (
+  SELECT round, phase, interface_mode, count(DISTINCT (rollout_id, turn)) AS turns
+  FROM played JOIN diagnoses USING (round, phase, rollout_id) GROUP BY ALL
+)
+SELECT * EXCLUDE (turns), n / turns AS rate FROM (
+  SELECT round, phase, interface_mode, label, tool, count(*) AS n
+  FROM played JOIN diagnoses USING (round, phase, rollout_id) WHERE "primary" GROUP BY ALL
+) JOIN turns USING (round, phase, interface_mode) ORDER BY ALL
+"""
+SUCCESS = """
+SELECT round, phase, interface_mode, avg(success::INT) AS rate FROM trajectories
+WHERE round = $round AND phase = $phase AND success IS NOT NULL GROUP BY ALL ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A stored rollout: `row` of the view trajectories, its environment, what the user said, and what was found."""
+
+    row: Mapping[str, Json]
+    env: str = ""
+    messages: Sequence[str] = ()
+    steps: Sequence[Step] = ()
+    verdicts: Sequence[Verdict] = ()
+    diagnoses: Sequence[Diagnosis] = ()
+
+
+def played(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str, rollout: str = "") -> Iterator[Played]:
+    """The rollouts of a round and phase by task and sample, with all that is known of them; `rollout`: that one."""
+    where, values = "round = ? AND phase = ?", [round_id, phase]
+    if rollout:
+        where, values = f"{where} AND rollout_id = ?", [*values, rollout]
+
+    def of(table: str, order: str, noun: Callable[[Any], Any]) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {}
+        for row in rows(con, f"SELECT * FROM stored.{table} WHERE {where} ORDER BY rollout_id, {order}", values):
+            found.setdefault(row["rollout_id"], []).append(noun(row))
+        return found
+
+    steps = of("steps", "turn, step", nouns.step_of)
+    verdicts = of("verdicts", "turn", nouns.verdict_of)
+    diagnoses = of("diagnoses", "turn, rank", nouns.diagnosis_of)
+    tasks = {row["task_id"]: row for row in rows(con, "SELECT task_id, env, turns FROM stored.tasks ORDER BY env")}
+    order = "train_step, task_id, sample, rollout_id"
+    for row in rows(con, f"SELECT * FROM trajectories WHERE {where} ORDER BY {order}", values):
+        task, key = tasks.get(row["task_id"], {}), row["rollout_id"]
+        messages = [turn["message"] for turn in task.get("turns", ())]
+        found = (steps.get(key, ()), verdicts.get(key, ()), diagnoses.get(key, ()))
+        yield Played(row, task.get("env", ""), messages, *found)
+
+
+def label_rates(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str) -> dict[str, Points]:
+    """Metric name -> (attributes, value) of each of its points."""
+    values = {"round": round_id, "phase": phase}
+    found: dict[str, Points] = {"seal.label.rate": [], "seal.label.turns": []}
+    for row in rows(con, RATES, values):
+        at = {**_place(row), "seal.label": row["label"], "gen_ai.tool.name": row["tool"]}
+        found["seal.label.rate"].append((at, row["rate"]))
+        found["seal.label.turns"].append((at, row["n"]))
+    found["seal.success.rate"] = [(_place(row), row["rate"]) for row in rows(con, SUCCESS, values)]
+    return found
+
+
+def _place(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"seal.{name}": row[name] for name in ("round", "phase", "interface_mode")}

@@ -1,0 +1,205 @@
+"""Stored rollouts as spans of the OpenTelemetry GenAI conventions: rollout > user turn > tool call. Pure.
+
+Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai (status: development): a rollout is
+`invoke_workflow`, a user turn `invoke_agent`, a call `execute_tool`. What they have no word for is named `seal.*`.
+
+The tables hold no clock (they replay to the byte), so times are made: one TICK for each policy output and each call, in
+the order they happened. Ids are digests of the rollout's id: sent twice, a rollout is the same trace.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from seal.core.labels import FAILURES
+from seal.core.types import Call, Diagnosis, Json, Result, Step, Verdict
+from seal.report.played import Played
+
+TICK = 1_000_000  # nanoseconds
+MOST = 10_000  # characters of a text
+Attributes = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`parent` is 0 for the rollout's own span; times in nanoseconds; `error`: its kind, "" where none is."""
+
+    name: str
+    id: int
+    parent: int
+    start: int
+    end: int
+    attributes: Attributes = field(default_factory=dict)
+    error: str = ""
+
+
+def trace_id(rollout_id: str) -> int:
+    """128 bits, never 0."""
+    return _digest(rollout_id, 16)
+
+
+def spans_of(played: Played, start: int, content: bool = False) -> list[Span]:
+    """All spans of a rollout, its own first. `start`: nanoseconds since 1970; `content`: texts and evidence too."""
+    rollout_id, now = played.row["rollout_id"], start
+    root = _digest(f"{rollout_id}/", 8)
+    found: list[Span] = []
+    for turn in range(_n_turns(played)):
+        spans = list(_turn(played, turn, root, now, content))
+        now = spans[0].end
+        found += spans
+    failed = next((span.error for span in found if span.parent == root and span.error), "")
+    error = failed or ("task_failed" if played.row["success"] is False else "")
+    attributes = {**_common(played), **_rollout(played)}
+    return [
+        Span(_named("invoke_workflow", played.env), root, 0, start, max(now, start + TICK), attributes, error),
+        *found,
+    ]
+
+
+def _turn(played: Played, turn: int, root: int, now: int, content: bool) -> Iterator[Span]:
+    """The turn's span, then its calls'."""
+    own = _digest(f"{played.row['rollout_id']}/{turn}", 8)
+    steps = [step for step in played.steps if step.turn == turn]
+    verdict = next((v for v in played.verdicts if v.turn == turn), None)
+    diagnoses = [d for d in played.diagnoses if d.turn == turn]
+    start, calls = now, []
+    for step in steps:
+        now += TICK
+        for i, call in enumerate(step.calls):
+            result = step.results[i] if i < len(step.results) else None
+            place = f"{played.row['rollout_id']}/{turn}/{step.step}/{i}"
+            blamed = [d for d in diagnoses if d.tool == call.name and d.step in (-1, step.step)]
+            attributes = {**_common(played), **_call(place, call, result, turn, step.step, blamed, content)}
+            error = result.error_kind if result else ""
+            name = _named("execute_tool", call.name)
+            calls.append(Span(name, _digest(place, 8), own, now, now + TICK, attributes, error))
+            now += TICK
+    primary = next((d for d in diagnoses if d.primary), None)
+    failed = (verdict is not None and not verdict.valid) or (verdict is None and primary and primary.label in FAILURES)
+    error = (primary.label if primary else "turn_failed") if failed else ""
+    said = _texts(played, turn, steps, diagnoses, verdict) if content else {}
+    attributes = {**_common(played), **_agent(played, turn, steps), **_found(diagnoses, verdict), **said}
+    yield Span(_named("invoke_agent", "seal"), own, root, start, max(now, start + TICK), attributes, str(error))
+    yield from calls
+
+
+def _n_turns(played: Played) -> int:
+    known = (item.turn + 1 for items in (played.steps, played.verdicts, played.diagnoses) for item in items)
+    return max(played.row["n_turns"] or 0, *known, 0)
+
+
+def _common(played: Played) -> Attributes:
+    """On every span, because backends filter spans, not traces."""
+    row = played.row
+    found = {"gen_ai.conversation.id": row["rollout_id"], "seal.env": played.env}
+    columns = ("round", "phase", "task_id", "category", "split", "interface_mode")
+    return {**found, **{f"seal.{name}": row[name] for name in columns if row[name] is not None}}
+
+
+def _rollout(played: Played) -> Attributes:
+    row, labels = played.row, [d for d in played.diagnoses if d.primary and d.label in FAILURES]
+    columns = ("train_step", "sample", "success", "progress", "stop_reason", "n_turns", "n_turns_reached", "n_steps",
+               "policy_hash", "interface_hash", "dropped_item")  # fmt: skip
+    return {
+        "gen_ai.operation.name": "invoke_workflow",
+        **({"gen_ai.workflow.name": played.env} if played.env else {}),
+        "gen_ai.usage.output_tokens": row["n_tokens"],
+        **{f"seal.{name}": row[name] for name in columns if row[name] not in (None, "")},
+        "seal.labels": list(dict.fromkeys(str(d.label) for d in labels)),
+        "seal.root_labels": list(dict.fromkeys(str(d.label) for d in labels if d.root)),
+    }
+
+
+def _agent(played: Played, turn: int, steps: Sequence[Step]) -> Attributes:
+    row, errors = played.row, [error.kind for step in steps for error in step.errors]
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": "seal",
+        "gen_ai.agent.name": "seal",
+        "gen_ai.agent.version": row["policy_hash"],
+        "gen_ai.request.model": row["policy_hash"],
+        "gen_ai.request.seed": row["seed"],
+        "seal.turn": turn,
+        "seal.n_steps": len(steps),
+        **({"seal.call_errors": errors} if errors else {}),
+    }
+
+
+def _found(diagnoses: Sequence[Diagnosis], verdict: Verdict | None) -> Attributes:
+    """The verdict; the primary label by itself; all labels as lists of one length, place by place."""
+    first = next((d for d in diagnoses if d.primary), None)
+    found: Attributes = {}
+    if verdict:
+        for name in ("valid", "state_ok", "response_ok", "confidence"):
+            found[f"seal.verdict.{name}"] = getattr(verdict, name)
+    if first:
+        found["seal.label"] = str(first.label)
+        for name in ("detail", "tool", "parameter", "step", "root", "confidence"):
+            found[f"seal.label.{name}"] = getattr(first, name)
+    return {**found, **_labels(diagnoses)}
+
+
+def _labels(diagnoses: Sequence[Diagnosis]) -> Attributes:
+    if not diagnoses:
+        return {}
+    return {
+        "seal.labels": [str(d.label) for d in diagnoses],
+        "seal.details": [d.detail for d in diagnoses],
+        "seal.tools": [d.tool for d in diagnoses],
+        "seal.parameters": [d.parameter for d in diagnoses],
+    }
+
+
+def _call(
+    place: str, call: Call, result: Result | None, turn: int, step: int, blamed: Sequence[Diagnosis], content: bool
+) -> Attributes:
+    found = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.name,
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": place,
+        "seal.turn": turn,
+        "seal.step": step,
+        **_labels(blamed),
+    }
+    if content:
+        found["gen_ai.tool.call.arguments"] = _json(dict(call.arguments))
+        if result:
+            found["gen_ai.tool.call.result"] = _cut(result.shown)
+    return found
+
+
+def _texts(
+    played: Played, turn: int, steps: Sequence[Step], diagnoses: Sequence[Diagnosis], verdict: Verdict | None
+) -> Attributes:
+    """What was said, by the conventions' schemas of messages, and the evidence of labels and verdict."""
+    message = played.messages[turn] if turn < len(played.messages) else ""
+    last = steps[-1].text if steps else ""
+    found = {"gen_ai.input.messages": _json([_message("user", message)])}
+    if steps:
+        found["gen_ai.output.messages"] = _json([{**_message("assistant", last), "finish_reason": "stop"}])
+    found["seal.evidence"] = [_json(dict(d.evidence)) for d in diagnoses]
+    return {**found, **({"seal.verdict.evidence": _json(dict(verdict.evidence))} if verdict else {})}
+
+
+def _message(role: str, text: str) -> dict[str, Json]:
+    return {"role": role, "parts": [{"type": "text", "content": _cut(text)}]}
+
+
+def _named(operation: str, name: str) -> str:
+    return f"{operation} {name}".strip()
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST else f"{text[:MOST]}… ({len(text) - MOST:,} more characters)"
+
+
+def _digest(text: str, size: int) -> int:
+    """Ids of 0 mean "none", so there is none."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest(), "big") or 1

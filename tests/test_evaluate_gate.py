@@ -1,8 +1,10 @@
 """The gate: a cue that hurts is rolled back, one that does not is kept, whatever else is new beside them."""
 
+from dataclasses import replace
+
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.env.shop import ShopEnv
-from seal.evaluate.gate import ALL, gate
+from seal.evaluate.gate import ALL, gate, shows
 from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Action, Limits
 from seal.policy.scripted import GoldPolicy
@@ -95,6 +97,24 @@ def test_nothing_new_or_no_probes_costs_nothing():
     for old, new, n_tasks in ((state, state, 12), (InterfaceState(), state, 0)):
         gated = _gate(old, new, n_tasks)
         assert gated.state == new and gated.spent["rollouts"] == 0 and not gated.decisions
+
+
+def test_what_a_probe_can_show_depends_on_the_mode():
+    task = ENV.tasks()[0]
+    tool = task.toolset[0]
+    note, other = _item(tool, IDLE), _item("no_such_tool", IDLE)
+    after, hint = replace(note, where="feedback"), Item("guidance", task.category, "hint", IDLE, "", "r1")
+    state = InterfaceState((note, other, after, hint))
+    seen = {
+        mode: [shows(ENV, task, state, item, mode) for item in (note, other, after, hint)]
+        for mode in ("full", "docs_only", "feedback_only", "off")
+    }
+    assert seen == {
+        "full": [True, False, True, True],
+        "docs_only": [True, False, False, True],
+        "feedback_only": [True, False, True, False],
+        "off": [False] * 4,
+    }
 
 
 def test_a_cue_that_no_probe_shows_is_untested():

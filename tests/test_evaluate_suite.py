@@ -3,12 +3,15 @@
 import json
 
 import pytest
+from text_codec import ReadingPolicy
 
-from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.labels import DEFAULT_PRIORITY, FAILURES
 from seal.core.params import EvaluateParams
+from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
 from seal.evaluate.suite import evaluate_policy, plan_evaluation
+from seal.interface import operators
 from seal.interface.baselines import static
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
@@ -55,6 +58,36 @@ def test_the_interface_is_on_only_where_it_is_measured():
     found = metrics(both, ENV.tasks())
     assert found["mismatch"]["mean"] == 0.0 and found["on"]["mean"] == 1.0
     assert "on" not in metrics(_evaluate(GoldPolicy()), ENV.tasks())  # nothing to show
+
+
+def everything(env, tools):
+    """An interface with every operator in it: notes, hints of every category, recovery for every error."""
+    facts = env.facts(tools)
+    cues = [cue for fact in facts if (cue := operators.note(fact))]
+    cues += [cue for fact in facts if (cue := operators.recovery(fact))]
+    cues += [operators.recover_any(kind) for kind in operators.RECOVERY_TEMPLATES]
+    cues += [operators.guidance(label) for label in FAILURES] + [operators.call_format("words")]
+    return InterfaceState(tuple(cue.item() for cue in cues))
+
+
+@pytest.mark.parametrize("name", ["shop", "bfcl"])
+def test_evaluation_is_byte_equal_to_one_without_any_interface(name):
+    """Handed case iface_eval_untouched: prompts, user turns, observations of every bare rollout; not so with it on."""
+    env = ENV if name == "shop" else load_env("bfcl")
+    tools = sorted({tool for task in env.tasks() for tool in task.toolset})
+    params = EvaluateParams(tasks=0 if name == "shop" else 12, context=10**6)
+    policy, state = ReadingPolicy(0.9), everything(env, tools)
+    shown, bare = (
+        evaluate_policy(env, policy, s, params, DEFAULT_PRIORITY, "r1", 0) for s in (state, InterfaceState())
+    )
+    off = [j.rollout for j in shown.judged(mode="off")]
+    assert off == [j.rollout for j in bare.judged()] and all(rollout.tokens.prompt_ids for rollout in off)
+    errors = [r for rollout in off for step in rollout.steps for r in step.results if r.error_kind]
+    assert errors and all(result.shown == result.raw for result in errors)
+    on = {j.rollout.task_id: j.rollout for j in shown.judged("test", "full")}
+    pairs = [(rollout, on[rollout.task_id]) for rollout in off if rollout.task_id in on]
+    assert pairs and all(a.tokens.prompt_ids != b.tokens.prompt_ids for a, b in pairs)
+    assert all(a.tokens.prompt_ids == b.tokens.bare_prompt_ids for a, b in pairs)
 
 
 def test_metrics_of_a_round_compare_and_count():

@@ -1,6 +1,7 @@
 """Evolution by evidence: which label asks for which cue, budgets, retirement, determinism, and the fixed arms."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -8,10 +9,11 @@ from hypothesis import strategies as st
 
 from seal.core.errors import ParamError
 from seal.core.labels import FAILURES, Label
-from seal.core.params import EvolveParams
+from seal.core.settings import CueKind, EvolveParams
+from seal.core.typed import read
 from seal.core.types import Fact, Param, ToolDoc
 from seal.interface.baselines import published, random_items, static
-from seal.interface.evolve import evolve, roll_back
+from seal.interface.evolve import GROUPS, evolve, roll_back
 from seal.interface.mine import Mined
 from seal.interface.operators import KINDS, count_words
 from seal.interface.render import render
@@ -163,6 +165,49 @@ def test_a_harmful_item_retires_for_good():
     assert not step(failure, second, round_id="r3")[0].active
 
 
+@pytest.mark.parametrize(("least", "retired"), [(0.0, False), (0.1, True), (-1.0, False)])
+def test_an_item_whose_uplift_is_not_there_retires(least, retired):
+    """Its interval is [-0.02, 0.05]: not harmful, but surely worth less than 0.1."""
+    failure = [row("constraint_violation", "refund")]
+    first, _ = step(failure)
+    worth = [{"item": first.items[0].id, "uplift": 0.01, "low": -0.02, "high": 0.05}]
+    second, rows = evolve(first, failure, FACTS, (), {**PARAMS, "retire_uplift": least}, "r2", uplifts=worth)
+    assert bool(second.active) is not retired
+    assert [r["action"] for r in rows] == ["retire" if retired else "keep"]
+    assert not retired or rows[0]["reason"] == "uplift below 0.1: at most 0.050"
+
+
+def test_without_retirement_even_a_harmful_quiet_item_stays():
+    first, _ = step([row("constraint_violation", "refund")])
+    harm = [{"item": first.items[0].id, "uplift": -0.3, "low": -0.5, "high": -0.1}]
+    params = {**PARAMS, "retire_uplift": -1.0, "retire_patience": 1000}
+    state = first
+    for round_id in ("r2", "r3", "r4"):
+        state, _ = evolve(state, [], FACTS, (), params, round_id, uplifts=harm)
+    assert state.hash == first.hash
+
+
+def test_kinds_go_by_group_or_name():
+    profile = [row("constraint_violation", "refund")]
+    assert {i.kind for i in step(profile, kinds=["all"])[0].active} == {"needs", "guidance"}
+    assert {i.kind for i in step(profile, kinds=["plain"])[0].active} == {"needs"}
+    assert {i.kind for i in step(profile, kinds=["guidance", "plain"])[0].active} == {"needs", "guidance"}
+    with pytest.raises(ParamError, match="plain, all, enum"):
+        step(profile, kinds=["most"])
+    assert set(get_args(CueKind)) == {*GROUPS, *KINDS}, "an unknown one is refused when params.yaml is read"
+    with pytest.raises(ParamError, match="plain, all, enum"):
+        read(EvolveParams, {"kinds": ["most"]}, "evolve")
+
+
+def test_a_mined_order_is_told_with_its_counts_and_after_a_refusal():
+    without = tuple(fact for fact in FACTS if fact.kind != "needs")
+    state, rows = step(
+        [row("constraint_violation", "refund")], mined=[VERIFY_FIRST], facts=without, kinds=["order", "recover_order"]
+    )
+    assert texts(state) == {("refund", "after verify"), ("refund", "verify must succeed first")}
+    assert all("refused until verify succeeded 3 times, fine without it 0 times" in r["reason"] for r in rows)
+
+
 def test_a_rolled_back_item_stays_out():
     failure = [row("constraint_violation", "refund")]
     first, _ = step(failure)
@@ -270,6 +315,14 @@ def test_uplift_counts_an_item_only_where_its_tool_is():
     rows = [played("a", "", 1), played("b", "", 1)]
     (found,) = uplifts(rows, state, {"a": ("refund",), "b": ("find",)})
     assert found["n_with"] == 1
+
+
+def test_uplift_counts_a_hint_only_in_its_category():
+    state, _ = step([row("spurious_tool_call", category="miss_param")], kinds=["guidance"])
+    rows = [played("a", "", 1), played("b", "", 1)]
+    (found,) = uplifts(rows, state, {"a": (), "b": ()}, categories={"a": "miss_param", "b": "base"})
+    assert found["n_with"] == 1
+    assert uplifts(rows, state, {"a": (), "b": ()})[0]["n_with"] == 2
 
 
 def test_items_of_tools_not_in_the_docs_change_nothing():

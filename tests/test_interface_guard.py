@@ -16,6 +16,7 @@ from seal.interface.mine import Mined, executions_of_rollouts, mine
 from seal.interface.operators import KINDS, RECOVERY_TEMPLATES
 from seal.interface.render import hints, render
 from seal.interface.state import InterfaceState, Item
+from seal.interface.view import View
 
 FACTS = (
     Fact("refund", "reason", "enum", {"late": "K1", "damaged": "K3"}),
@@ -117,17 +118,23 @@ def assert_silent(state, docs, secrets):
     assert not [secret for secret in secrets if secret in text]
 
 
-def all_cues(env):
+def all_cues(env, call_format="words", tasks=()):
     """Everything that evolution could ever say about an environment."""
     tools = sorted({tool for task in env.tasks() for tool in task.toolset})
     facts = tuple(replace(fact, documented=False) for fact in env.facts(tools))
     profile = [
-        {"category": "base", "tool": tool, "parameter": "", "label": label, "n": 5, "rate": 0.5}
+        {"category": category, "tool": tool, "parameter": "", "label": label, "n": 5, "rate": 0.5, "n_parent": 5}
+        for category in sorted({task.category for task in env.tasks()})
         for tool in tools
         for label in sorted(FAILURES)
     ]
-    params = {"min_support": 1, "max_new": 10**6, "token_budget": 10**6, "kinds": KINDS}
-    return facts, tools, evolve(InterfaceState(), profile, facts, (), params, "r1")[0]
+    mined = [Mined(a, b, kind, 5, 0, 0.7) for a, b in zip(tools, tools[1:]) for kind in ("precondition", "permission")]
+    params = {"min_support": 1, "max_new": 10**6, "token_budget": 10**6, "kinds": KINDS, "call_format": call_format}
+    state, rows = evolve(
+        InterfaceState(), profile, facts, mined, params, "r1", docs=docs_of(env), tasks=tasks or env.tasks()
+    )
+    assert not [row for row in rows if row["action"] == "refuse"]
+    return facts, tools, state
 
 
 def docs_of(env):
@@ -158,10 +165,42 @@ def test_bfcl_interfaces_leak_nothing_of_800_tasks():
     env = load("bfcl")
     tasks, docs = env.tasks(), docs_of(env)
     assert len(tasks) == 800
-    facts, _, state = all_cues(env)
+    facts, _, state = all_cues(env, "qwen_xml")
     guard = guard_for(facts, docs, tasks)
-    assert state.active
+    assert {item.kind for item in state.active} >= {*KINDS} - {"needs", "role"}
     assert [(item.text, found) for item in state.active if (found := guard.reasons(item))] == []
+
+
+def answers_to(env, state, tasks):
+    """What the interface adds after every kind of error of every tool that a task's gold calls."""
+    seen, states = set(), {}
+    for one in tasks:
+        last = len(one.turns) - 1
+        if one.toolset not in states:  # what concerns no tool of the task says nothing there
+            here = {*one.toolset, *RECOVERY_TEMPLATES}
+            items = [item for item in state.active if item.target.partition(".")[0] in here]
+            states[one.toolset] = InterfaceState(tuple(items))
+        for mode in ("full", "feedback_only"):
+            view = View(env, one, states[one.toolset], mode)
+            for call in (call for turn in one.turns for call in turn.gold):
+                key = (one.toolset, tuple(one.holdout), call.name, mode)
+                if key not in seen:
+                    seen.add(key)
+                    for kind in RECOVERY_TEMPLATES:
+                        raw = f"error {dict(call.arguments)}"
+                        yield one, view.shown(call, Result(raw, raw, kind), last, 1)[len(raw) :]
+
+
+@pytest.mark.slow
+def test_bfcl_feedback_leaks_nothing_of_800_tasks():
+    """With the slots filled: every answer to every error of the gold calls, whose values the raw text repeats."""
+    env = load("bfcl")
+    facts, _, state = all_cues(env, "qwen_xml")
+    guard = guard_for(facts, docs_of(env), env.tasks())
+    answers = {text: one.task_id for one, text in answers_to(env, state, env.tasks())}
+    assert len(answers) > 500
+    parts = {part: id_ for text, id_ in answers.items() for part in text.split(" | ")}
+    assert {part: (id_, found) for part, id_ in parts.items() if (found := guard.reasons(cue(part, "recover")))} == {}
 
 
 def test_bfcl_feedback_names_tools_and_no_answer():

@@ -67,3 +67,19 @@ def test_mining_is_blind_to_the_order_of_rollouts_and_never_mines_itself(executi
     found = mine(executions, min_support=1, min_confidence=0.0)
     assert found == mine(executions[::-1], min_support=1, min_confidence=0.0)
     assert all(m.tool != m.prerequisite and m.support >= 1 and 0 <= m.confidence < 1 for m in found)
+
+
+def test_orders_of_real_bfcl_tools_are_mined():
+    """Gold play of training tasks, each turn's last call tried first: what the car wants before it starts."""
+    from seal.env import load_env
+
+    env, played = load_env("bfcl"), []
+    tasks = [task for task in env.tasks() if task.split == "train" and "startEngine" in task.toolset]
+    for task in tasks[:40]:
+        session, calls = env.open(task), []
+        for gold in (turn.gold for turn in task.turns if turn.gold):
+            calls += [(call.name, session.call(call).error_kind) for call in (gold[-1], *gold)]
+        played.append(calls)
+    found = {m.prerequisite: m for m in mine(played) if m.tool == "startEngine"}
+    assert set(found) == {"pressBrakePedal", "lockDoors"}
+    assert found["pressBrakePedal"].support >= 10 and found["pressBrakePedal"].against == 0

@@ -30,10 +30,17 @@ from seal.tools.prose import enum_in_text, enum_of
         ("role", ["approve"], "requires approve"),
         ("returns", ["shipment"], "returns shipment="),
         ("purpose", "cancel an order", "cancel an order"),
+        ("purpose", "A shop. Tool description: Cancel an order. It is final.", "Cancel an order"),
+        ("range", ["1", "5"], "from 1 to 5"),
+        ("unit", "miles", "in miles"),
+        ("default", 10, "default 10"),
+        ("default", False, "default false"),
+        ("sibling", {"mv": "Move a file"}, "mv is for: Move a file"),
+        ("example", "find order=<string>", "call as find order=<string>"),
     ],
 )
 def test_note_of_a_fact(kind, value, text):
-    param = "p" if kind in ("required", "type", "enum", "format") else ""
+    param = "p" if kind in ("required", "type", "enum", "format", "range", "unit", "default") else ""
     cue = operators.note(Fact("tool", param, kind, value))
     assert (cue.kind, cue.where, cue.text) == (kind, "docs", text)
     assert cue.target == ("tool.p" if param else "tool")
@@ -54,6 +61,14 @@ def test_recovery_repeats_the_note_under_the_parameter():
 def test_mined_order():
     assert operators.order(Mined("refund", "verify", "precondition", 4, 0, 0.6)).text == "after verify"
     assert operators.order(Mined("refund", "approve", "permission", 4, 0, 0.6)).text == "requires approve"
+
+
+def test_mined_order_carries_its_counts_and_is_told_after_a_refusal():
+    mined = Mined("refund", "verify", "precondition", 4, 1, 0.6)
+    assert operators.order(mined).basis == "refused until verify succeeded 4 times, fine without it 1 times"
+    cue = operators.recovery_order(mined)
+    assert (cue.kind, cue.target, cue.where) == ("recover_order", "refund", "feedback")
+    assert cue.text == "verify must succeed first"
 
 
 def test_every_error_kind_has_a_template_with_known_slots():
@@ -84,9 +99,10 @@ def filled(template, call, kind, raw="error"):
 def test_slots_name_what_is_missing_wrong_or_near():
     call = Call("book", {"city": "Rome", "seats": "two", "tier": "lead"})
     assert filled("required {missing}", Call("book", {"city": "Rome"}), "missing_argument") == "required seats= tier="
-    assert filled("takes {params}", call, "unexpected_argument") == "takes city= seats= tier="
+    assert filled("takes {params}", call, "unexpected_argument") == "takes only city= seats= tier="
+    assert filled("takes {params}", Call("list_all_cities", {"a": 1}), "unexpected_argument") == "takes no arguments"
     assert filled("{types}", call, "wrong_type") == "seats= integer"
-    assert filled("{allowed}", call, "invalid_value", "bad tier") == "tier= one of gold, tin"
+    assert filled("{allowed}", call, "invalid_value", "bad tier") == "tier= one of gold tin"
     assert filled("tools {nearest}", Call("bok", {}), "unknown_tool") == "tools book"
     assert filled("see {lookup}", call, "not_found", "no such city") == "see get_city_by_name list_all_cities"
 

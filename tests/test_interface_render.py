@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, CallError, Param, Result, Task, ToolDoc, UserTurn
+from seal.env.base import Documented
 from seal.interface.feedback import feedback, parse_feedback, raw_error
 from seal.interface.render import MODES, hints, render
 from seal.interface.state import InterfaceState, Item, load_interface
@@ -39,7 +40,7 @@ STATE = InterfaceState(
 )
 
 
-class TwoTurns:
+class TwoTurns(Documented):
     """An environment that reveals one tool at turn 1."""
 
     def docs(self, task, turn):
@@ -134,6 +135,34 @@ def test_feedback_only_names_the_tool_that_returns_what_was_not_found():
     call, raw = Call("refund", {"order": "1", "reason": "x"}), "error not found reason="
     assert shown(call, raw, "not_found", state, "feedback_only") == f"{raw} | verify returns reason="
     assert shown(call, raw, "not_found", state, "full") == raw
+    withheld = InterfaceState((item("returns", "wrap_gift", "docs", "returns reason="),))
+    assert shown(call, raw, "not_found", withheld, "feedback_only") == raw
+
+
+def test_feedback_only_shows_an_example_of_a_call_that_does_not_fit():
+    state = InterfaceState((item("example", "refund", "docs", "call as refund order=<string>"),))
+    told = shown(Call("refund", {}), "error missing", "missing_argument", state, "feedback_only")
+    assert told == "error missing | call as refund order=<string>"
+
+
+def test_a_template_is_left_out_where_all_of_it_is_said():
+    state = InterfaceState(
+        (
+            item("recover", "verify.order", "feedback", "order= one of A B"),
+            item("recover", "refund", "feedback", "after verify"),
+            item("recover_any", "invalid_value", "feedback", "give {allowed}"),
+            item("recover_any", "precondition", "feedback", "another tool must succeed first"),
+        )
+    )
+    docs = (ToolDoc("verify", "verify", (Param("order", enum=("A", "B")),)), REFUND)
+    call, result = Call("verify", {"order": "C"}), Result("bad order", "bad order", "invalid_value")
+    assert feedback(call, result, docs, state) == "bad order | order= one of A B"
+    assert shown(Call("refund", {}), "refused", "precondition", state) == "refused | after verify"
+    assert shown(Call("verify", {}), "refused", "precondition", state) == "refused | another tool must succeed first"
+
+
+def test_hints_of_every_category_are_said_once():
+    assert hints("*", STATE) == (ALWAYS.text,)
 
 
 def test_feedback_says_a_text_once():

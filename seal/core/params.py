@@ -150,10 +150,9 @@ def _check_entry(params: Params, path: str, entry: Start | Round) -> None:
 
 def _check_labels(path: str, entry: Round) -> None:
     failures = [str(label) for label in DEFAULT_PRIORITY]
-    if len(set(entry.diagnose.priority)) < len(entry.diagnose.priority) or not set(entry.diagnose.priority) <= FAILURES:
-        raise ParamError(
-            f"{path}.diagnose.priority", list(entry.diagnose.priority), f"an order of: {', '.join(failures)}"
-        )
+    order = entry.diagnose.priority
+    if not isinstance(order, str) and (len(set(order)) < len(order) or not set(order) <= FAILURES):
+        raise ParamError(f"{path}.diagnose.priority", list(order), f"an order of: {', '.join(failures)}")
     for label in entry.train.utility:
         if label not in set(Label):
             raise ParamError(f"{path}.train.utility.{label}", label, f"use labels: {', '.join(Label)}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from seal.core.labels import DEFAULT_PRIORITY, DEFAULT_UTILITY
-from seal.core.typed import ranged
+from seal.core.typed import later, ranged
 from seal.core.types import Mode, Split
 
 RECIPE = 1  # version of what the stages compute; a round keeps the one it was made with
@@ -157,10 +157,42 @@ class WarmStartParams:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeParams:
+    """A vLLM server that plays for a policy with weights ("": it plays by itself). `url`: up to /v1; `key_env` names
+    the variable that holds its key; `seconds` an answer may take; `parallel` requests at once; `adapters`: a folder
+    that the server reads, too."""
+
+    url: str = ""
+    key_env: str = ""
+    seconds: float = ranged(600.0, 0.1)
+    parallel: int = ranged(64, 1, 4096)
+    adapters: str = ".seal/adapters"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointParams:
+    """`model` behind `url` (OpenAI-compatible, up to /v1): plays, is diagnosed and measured, and is not trained.
+
+    Answers are kept under `cache`. `max_result_chars` cuts the middle out of longer tool results.
+    """
+
+    url: str
+    model: str
+    kind: Literal["endpoint"] = "endpoint"
+    key_env: str = ""
+    seconds: float = ranged(120.0, 0.1)
+    parallel: int = ranged(8, 1, 1024)
+    cache: str = ".seal/endpoint"
+    max_result_chars: int = ranged(2000, 32)
+    max_doc_words: int = ranged(64, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class HfParams:
     """A transformers causal LM: `base` is "smollm2" (from the installed package), a hub name, or a local folder.
 
     `train`: a LoRA adapter, all weights, or nothing. `max_result_tokens`, `max_doc_words`: how compact prompts are.
+    `serve`: who plays.
     """
 
     kind: Literal["hf"] = "hf"
@@ -173,9 +205,15 @@ class HfParams:
     max_result_tokens: int = ranged(96, 8)
     max_doc_words: int = ranged(8, 0)
     warm_start: WarmStartParams = field(default_factory=WarmStartParams)
+    serve: ServeParams = field(default_factory=ServeParams)
 
 
-POLICIES: Mapping[str, type] = {"nano": NanoParams, "hf": HfParams, "scripted": ScriptedParams}
+POLICIES: Mapping[str, type] = {
+    "nano": NanoParams,
+    "hf": HfParams,
+    "endpoint": EndpointParams,
+    "scripted": ScriptedParams,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +250,10 @@ class CollectParams:
 
 @dataclass(frozen=True, slots=True)
 class DiagnoseParams:
-    """Which label a turn is known by when it has several, first wins."""
+    """Which label a turn is known by when it has several, first wins: an order, or the name of one (see
+    seal.diagnose.worth): fixed (the default order), or drawn from the collected rollouts by frequency, or learned."""
 
-    priority: tuple[str, ...] = tuple(map(str, DEFAULT_PRIORITY))
+    priority: tuple[str, ...] | Literal["fixed", "frequency", "learned"] = tuple(map(str, DEFAULT_PRIORITY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +264,30 @@ class GateParams:
 
 
 @dataclass(frozen=True, slots=True)
+class RewriteParams:
+    """A model behind `url` (OpenAI-compatible, up to /v1; "": none) that rewords new cues; see JudgeParams."""
+
+    url: str = ""
+    model: str = ""
+    key_env: str = ""
+    seconds: float = ranged(60.0, 0.1)
+    cache: str = ".seal/rewrites"
+
+
+# Groups of operators, then operators: what seal.interface.evolve knows.
+CueKind = Literal[
+    *("plain", "all", "enum", "format", "needs", "role", "returns", "required", "type", "purpose", "range", "unit"),
+    *("default", "sibling", "example", "order", "recover", "recover_order", "recover_any", "call_format", "guidance"),
+]
+
+
+@dataclass(frozen=True, slots=True)
 class EvolveParams:
-    """How the interface changes. `token_budget`: of all cues together; a new cue needs `min_support` failing turns."""
+    """How the interface changes. `token_budget`: of all cues together; a new cue needs `min_support` failing turns.
+
+    A cue retires when its failure stayed at `retire_rate` or below for `retire_patience` rounds, or when the interval
+    of its uplift lies below `retire_uplift` (-1: never). `kinds`: plain (short fixed forms), all, or operators.
+    """
 
     interface: Literal["evolved", "none", "static", "published", "random"] = "evolved"
     token_budget: int = ranged(400, 0)
@@ -235,6 +296,9 @@ class EvolveParams:
     min_rate: float = ranged(0.0, 0.0, 1.0)
     retire_rate: float = ranged(0.0, 0.0, 1.0)
     retire_patience: int = ranged(2, 1)
+    retire_uplift: float = later(0.0, 0.0, -1.0, 1.0)
+    kinds: tuple[CueKind, ...] = later(("plain",), ("plain",))
+    rewrite: RewriteParams = later(RewriteParams(), RewriteParams())
     gate: GateParams = field(default_factory=GateParams)
 
 
@@ -243,9 +307,13 @@ class TrainParams:
     """The policy's update. See seal.train for `condition`, `weights` and the closed loop's `alpha`, `ema`, `clip`.
 
     `credit`: an advantage compares whole rollouts, or each user turn among those that reached it in a right state.
+    `loss`: how TRL puts grpo's tokens together; `reference` of the KL term (`beta`) and of dpo: the parent's policy, or
+    that of the line's start. `zero_variance`: groups without signal are masked, kept in the token count, or replaced by
+    groups of other tasks. `partial_credit`: what the turns served are worth in a failed rollout of a mixed group.
+    `curriculum`: exponent of (success rate times failure rate) by which fresh steps choose tasks (0: evenly).
     """
 
-    algorithm: Literal["grpo", "sft", "none"] = "grpo"
+    algorithm: Literal["grpo", "sft", "dpo", "none"] = "grpo"
     condition: Literal["within_group", "stripped", "as_collected"] = "within_group"
     steps: int = ranged(10, 0)
     lr: float = ranged(3e-4, 0.0, 1.0)
@@ -261,8 +329,13 @@ class TrainParams:
     alpha: float = ranged(1.0, 0.0)
     ema: float = ranged(0.25, 0.0, 1.0)
     clip: tuple[float, float] = ranged((0.5, 2.0), 0.0)
-    zero_variance: Literal["mask", "keep"] = "mask"
+    zero_variance: Literal["mask", "keep", "resample"] = "mask"
     credit: Literal["rollout", "turn"] = "rollout"
+    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"] = later("dapo", "dapo")
+    reference: Literal["parent", "start"] = later("parent", "parent")
+    dpo_beta: float = later(0.1, 0.1, 1e-4, 100.0)
+    partial_credit: float = later(0.0, 0.0, 0.0, 1.0)
+    curriculum: float = later(0.0, 0.0, 0.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)

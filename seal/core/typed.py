@@ -23,8 +23,16 @@ def ranged(default: Any, low: float, high: float = float("inf")) -> Any:
     return field(default=default, metadata=metadata)
 
 
+def later(default: Any, absent: Any, low: float = float("-inf"), high: float = float("inf")) -> Any:
+    """A field that was added when complete entries existed: one without it means `absent`, whatever the default is."""
+    return field(default=default, metadata={"low": low, "high": high, "absent": absent})
+
+
 def read(kind: type[T], value: Any, path: str, complete: bool = False) -> T:
-    """`value` as a `kind`. `path` is its dotted key; with `complete` no key of `kind` may be left to its default."""
+    """`value` as a `kind`. `path` is its dotted key; with `complete` no key of `kind` may be left to its default.
+
+    One that was added later (see `later`) may: it means what it meant before it was there.
+    """
     if not isinstance(value, Mapping):
         raise ParamError(path, value, f"write a mapping with some of: {', '.join(_names(kind))}")
     check_keys(value, _names(kind), path)
@@ -32,6 +40,8 @@ def read(kind: type[T], value: Any, path: str, complete: bool = False) -> T:
     for item in fields(kind):
         if item.name in value:
             found[item.name] = convert(hints[item.name], value[item.name], f"{path}.{item.name}", item, complete)
+        elif complete and "absent" in item.metadata:
+            found[item.name] = item.metadata["absent"]
         elif complete or (item.default is MISSING and item.default_factory is MISSING):
             raise ParamError(f"{path}.{item.name}", "missing", f"add `{item.name}: {_default(item)}` under {path}")
     return kind(**found)

@@ -9,6 +9,7 @@ from seal.core.typed import plain
 from seal.core.types import Json, ToolDoc
 from seal.env.base import Environment
 from seal.evaluate.gate import gate
+from seal.evaluate.rewrite import rewriter
 from seal.interface.evolve import evolve
 from seal.interface.mine import executions_of_rollouts, mine
 from seal.interface.state import InterfaceState
@@ -58,7 +59,7 @@ def next_interface(
         }
         for j in usable
     ]
-    worth = uplifts(played, parent, toolsets)
+    worth = uplifts(played, parent, toolsets, categories={task.task_id: task.category for task in tasks})
     state, changes = evolve(
         parent,
         profile,
@@ -70,6 +71,7 @@ def next_interface(
         tasks=tasks,
         uplifts=worth,
         errors=_errors(usable),
+        rewrite=rewriter(params.evolve.rewrite),
     )
     gated = gate(
         env,

@@ -14,13 +14,14 @@ from seal.core.types import Json, Mode, Rollout, Task
 from seal.env.base import Environment
 from seal.evaluate.statistics import Estimate, paired_difference
 from seal.interface.evolve import roll_back
+from seal.interface.render import shows_feedback
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
 from seal.policy.base import Limits, Policy
 from seal.rollout.engine import Request, play
 from seal.rollout.plan import choose_tasks
+from seal.train.fresh import judge as judge_all
 from seal.train.judged import Judged
-from seal.train.loop import judge as judge_all
 
 ALL = "*"  # the item id of the row about all new items together
 Key = tuple[str, int]
@@ -104,9 +105,11 @@ def gate(
 
 def shows(env: Environment, task: Task, state: InterfaceState, item: Item, mode: Mode) -> bool:
     """Whether a rollout of the task can look different for the item."""
-    if item.where == "feedback":
-        return True
     last = len(task.turns) - 1
+    if item.where == "feedback":
+        return shows_feedback(mode)
+    if item.where == "docs" and mode == "feedback_only":  # told after an error of its tool, see seal.interface.feedback
+        return any(f"{item.target}.".startswith(f"{doc.name}.") for doc in env.docs(task, last))
     full, lacking = (View(env, task, state, mode, dropped) for dropped in ("", item.id))
     return full.docs(last) != lacking.docs(last) or full.hints() != lacking.hints()
 

@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from seal.core.params import EvaluateParams, Round
+from seal.core.params import DiagnoseParams, EvaluateParams, Round
 from seal.core.types import Json
+from seal.diagnose.priority import DRAWN
 from seal.diagnose.profile import profile
+from seal.diagnose.worth import drawn_priority
 from seal.env.base import Environment
 from seal.evaluate.evolution import Evolved, next_interface
 from seal.evaluate.idle import idle
@@ -14,8 +16,9 @@ from seal.evaluate.metrics import cost, metrics, round_metrics
 from seal.evaluate.suite import Evaluation, evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.rollout.collect import collect
+from seal.train.fresh import judge
 from seal.train.judged import Judged
-from seal.train.loop import TrainResult, judge, train_round
+from seal.train.loop import TrainResult, train_round
 from seal.train.reweight import Factors
 
 Row = dict[str, Json]
@@ -77,6 +80,10 @@ def run_round(
     played = collect(env, policy, line.interface, params.collect, round_id, depth, run_seed)
     say("diagnose")
     collected = judge(env, played, priority)
+    if priority in DRAWN:
+        priority = drawn_priority(priority, env, played, {j.rollout.rollout_id: j.verdicts for j in collected})
+        collected = judge(env, played, priority)
+        params = replace(params, diagnose=DiagnoseParams(priority))
     found = profile(*_rows(collected), {task.task_id: task.category for task in env.tasks()}, line.profile)
     say("evolve_interface")
     evolved = next_interface(env, policy, line.interface, collected, found, params, round_id, depth, run_seed)

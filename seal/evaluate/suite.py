@@ -13,8 +13,8 @@ from seal.policy.base import Limits, Policy
 from seal.rollout.engine import Request, play
 from seal.rollout.plan import choose_tasks
 from seal.store.tables import write_table
+from seal.train.fresh import judge as judge_all
 from seal.train.judged import Judged
-from seal.train.loop import judge as judge_all
 from seal.train.stored import write_judged
 
 Row = dict[str, Json]

@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from seal.core.types import Fact
-from seal.interface.operators import count_words, note, notes_of, one_of, target_of
+from seal.interface.operators import count_words, note, notes_of, target_of
 from seal.interface.state import InterfaceState, Item
-from seal.tools.prose import enum_in_text
+from seal.tools.prose import enum_in_text, one_of
 
 
 def static(facts: Sequence[Fact]) -> InterfaceState:

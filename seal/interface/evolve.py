@@ -7,10 +7,11 @@ from typing import Any
 from seal.core.errors import ParamError
 from seal.core.types import Fact, Json, Task, ToolDoc
 from seal.interface import baselines, operators
-from seal.interface.guard import Guard, guard_for
+from seal.interface.guard import GLUE, Guard, guard_for, words
 from seal.interface.mine import Mined
 from seal.interface.propose import WEIGHTS, Candidate, propose
 from seal.interface.state import InterfaceState, Item
+from seal.interface.told import told
 
 DEFAULTS: Mapping[str, Json] = {
     "interface": "evolved",  # evolved | none | static | published | random
@@ -20,12 +21,16 @@ DEFAULTS: Mapping[str, Json] = {
     "min_rate": 0.0,  # failures per exposed turn behind a new item
     "retire_rate": 0.0,  # an item is quiet while its failure's rate is not above this
     "retire_patience": 2,  # quiet rounds in a row before an item retires
-    "kinds": operators.PLAIN_KINDS,  # operators in use, of operators.KINDS
+    "retire_uplift": 0.0,  # an item retires when its uplift is surely below this (-1: never)
+    "kinds": ("plain",),  # operators in use: names of operators.KINDS, or a group of GROUPS
     "call_format": "words",
     "seed": 0,  # of interface "random"
 }
+GROUPS: Mapping[str, Sequence[str]] = {"plain": operators.PLAIN_KINDS, "all": operators.KINDS}
+_TOLD_KINDS = frozenset({"range", "unit", "default", "sibling", "example"})  # of facts read from the docs' prose
 Counter = Callable[[str], int]
 Row = dict[str, Json]
+Rewrite = Callable[[Item], str]
 _NEVER_AGAIN = ("uplift", "gate")  # why an item was taken out, such that it does not come back
 
 
@@ -42,6 +47,7 @@ def evolve(
     uplifts: Sequence[Mapping[str, Json]] = (),
     errors: Mapping[str, int] | None = None,
     count: Counter = operators.count_words,
+    rewrite: Rewrite | None = None,
 ) -> tuple[InterfaceState, list[Row]]:
     """The next interface and one row per decision.
 
@@ -51,21 +57,31 @@ def evolve(
         docs, tasks: bare docs that cues may quote too, and tasks whose gold, state and words they must not (the
             guard refuses what has no source either way; tasks let it say what leaked).
         uplifts: rows of `uplift.uplifts`. errors: count per error kind seen. count: tokens of a text.
+        rewrite: another wording of a new item, taken where `reword` finds nothing against it.
     Raises ParamError on an unknown `interface` or `kinds`.
     """
     settings = {**DEFAULTS, **(asdict(params) if is_dataclass(params) else params)}
-    kinds = frozenset(settings["kinds"])
-    if unknown := sorted(kinds - set(operators.KINDS)):
-        raise ParamError("evolve.kinds", ", ".join(unknown), f"use some of {', '.join(operators.KINDS)}")
+    kinds = kinds_of(settings["kinds"])
     if settings["interface"] != "evolved":
         return _fixed(parent, facts, settings, round_id, count)
-    candidates = [c for c in propose(profile, facts, mined, settings["call_format"], errors) if c.cue.kind in kinds]
+    if kinds & _TOLD_KINDS:
+        facts = (*facts, *told(docs, settings["call_format"], [task.toolset for task in tasks]))
+    candidates = propose(profile, facts, mined, settings["call_format"], errors, kinds)
     kept, rows = _review(parent, candidates, settings, round_id, {row["item"]: row for row in uplifts}, count)
     guard = guard_for(facts, docs, tasks)
-    added, more = _choose(kept, candidates, settings, round_id, guard, _priors(kept, uplifts), count)
-    back = {item.id for item in added}
-    items = (*(item for item in kept.items if item.id not in back), *added)
+    added, more = _choose(kept, candidates, settings, round_id, guard, _priors(kept, uplifts), count, rewrite)
+    back = {_original(item).id for item in added}
+    items = (*(item for item in kept.items if _original(item).id not in back), *added)
     return InterfaceState(items), rows + more
+
+
+def kinds_of(names: Sequence[str]) -> frozenset[str]:
+    """Operators by name or by group. Raises ParamError for a name that is neither."""
+    kinds = frozenset(kind for name in names for kind in GROUPS.get(name, (name,)))
+    if unknown := sorted(kinds - set(operators.KINDS)):
+        known = ", ".join((*GROUPS, *operators.KINDS))
+        raise ParamError("evolve.kinds", ", ".join(unknown), f"use some of {known}")
+    return kinds
 
 
 def roll_back(
@@ -124,11 +140,12 @@ def _review(
         if item.status != "active":
             items.append(item)
             continue
-        found = alive.get((item.where, item.target, item.text))
+        found = alive.get((item.where, item.target, _original(item).text))
         quiet = 0 if found else int(item.evidence.get("quiet", 0)) + 1
         out = reason = ""
-        if uplifts.get(item.id, {}).get("high", 0.0) < 0:
-            out, reason = "uplift", f"uplift below 0: at most {uplifts[item.id]['high']:.3f}"
+        if uplifts.get(item.id, {}).get("high", 1.0) < settings["retire_uplift"]:
+            least = settings["retire_uplift"]
+            out, reason = "uplift", f"uplift below {least:g}: at most {uplifts[item.id]['high']:.3f}"
         elif quiet >= settings["retire_patience"]:
             out, reason = "gone", f"its failure is gone for {quiet} rounds"
         elif spent + count(item.text) > settings["token_budget"]:
@@ -153,11 +170,13 @@ def _choose(
     guard: Guard,
     priors: Mapping[str, float],
     count: Counter,
+    rewrite: Rewrite | None,
 ) -> tuple[list[Item], list[Row]]:
     """Greedy by score per candidate; one that does not fit the budget is passed over."""
-    active = {(item.where, item.target, item.text) for item in state.active}
-    barred = {item.id for item in state.items if item.evidence.get("out") in _NEVER_AGAIN}
-    born = {item.id: item.born_in for item in state.items}
+    before = [_original(item) for item in state.items]
+    active = {(item.where, item.target, item.text) for item in before if item.status == "active"}
+    barred = {item.id for item in before if item.evidence.get("out") in _NEVER_AGAIN}
+    born = {item.id: item.born_in for item in before}
     budget = settings["token_budget"] - sum(count(item.text) for item in state.active)
 
     def score(candidate: Candidate) -> float:
@@ -181,16 +200,38 @@ def _choose(
             rows.append(change("refuse", item, round_id, "; ".join(found), rate=candidate.rate, count=count))
             continue
         reason = "failing again" if item.id in born else f"score {score(candidate):.3f}"
+        reason += f"; {candidate.cue.basis}" if candidate.cue.basis else ""
         item = replace(item, born_in=born.get(item.id, round_id))
+        if rewrite and (text := reword(item, rewrite, guard)) and count(text) <= budget:
+            item = replace(item, text=text, evidence={**item.evidence, "original": item.text})
         added.append(item)
-        budget -= tokens
+        budget -= count(item.text)
         rows.append(change("add", item, round_id, reason, rate=candidate.rate, count=count))
     return added, rows
 
 
+def reword(item: Item, rewrite: Rewrite, guard: Guard) -> str:
+    """Another wording of the item: of the same words, and of none without a source; "" where there is none.
+
+    Templates keep theirs, since their slots are filled later.
+    """
+    if item.kind in (operators.RECOVER_ANY_KIND, operators.CALL_FORMAT_KIND):
+        return ""
+    text = rewrite(item)
+    kept = set(words(item.text)) - GLUE <= set(words(text))
+    new = replace(guard, allowed=guard.allowed | GLUE)
+    return text if text != item.text and kept and not new.reasons(replace(item, text=text)) else ""
+
+
+def _original(item: Item) -> Item:
+    """The item as its operator wrote it."""
+    return replace(item, text=item.evidence.get("original", item.text))
+
+
 def _is_said(item: Item, state: InterfaceState, added: Sequence[Item]) -> bool:
     """Whether active items of the same place and target already say all of it ("after a" beside "after a after b")."""
-    same = [i.text for i in (*state.active, *added) if i.where == item.where and i.target == item.target]
+    told = (_original(i) for i in (*state.active, *added))
+    same = [i.text for i in told if i.where == item.where and i.target == item.target]
     return any(f" {item.text} " in f" {text} " for text in same)
 
 

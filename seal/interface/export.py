@@ -34,7 +34,7 @@ def mcp_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full
 
 
 def _tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode) -> list[tuple[str, str, Json]]:
-    return [(_name(doc.name), _text(doc.description, doc, ""), _schema(doc)) for doc in render(docs, state, mode)]
+    return [(_name(doc.name), noted(doc.description, doc, ""), _schema(doc)) for doc in render(docs, state, mode)]
 
 
 def _name(name: str) -> str:
@@ -42,13 +42,25 @@ def _name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
 
 
-def _text(description: str, doc: ToolDoc, param: str) -> str:
+def annotated(schema: Mapping[str, Json], doc: ToolDoc) -> Json:
+    """Somebody else's object schema with the notes of `doc` in the descriptions, and nothing else changed."""
+    told = {note.param for note in doc.notes}
+    properties = {
+        name: {**found, "description": noted(found.get("description", ""), doc, name)} if name in told else found
+        for name, found in (schema.get("properties") or {}).items()
+    }
+    return {**schema, "properties": properties}
+
+
+def noted(description: str, doc: ToolDoc, param: str) -> str:
+    """A description of the tool (`param` "") or of a parameter, its notes in parentheses behind its first paragraph."""
     notes = "; ".join(note.text for note in doc.notes if note.param == param)
-    return f"{description.rstrip()} ({notes})".lstrip() if notes else description
+    first, gap, rest = description.rstrip().partition("\n\n")
+    return f"{first} ({notes})".lstrip() + gap + rest if notes else description
 
 
 def _schema(doc: ToolDoc) -> Json:
-    properties = {param.name: _property(param, _text(param.description, doc, param.name)) for param in doc.params}
+    properties = {param.name: _property(param, noted(param.description, doc, param.name)) for param in doc.params}
     required = [param.name for param in doc.params if param.required]
     return {"type": "object", "properties": properties, "required": required}
 

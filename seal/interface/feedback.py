@@ -14,6 +14,7 @@ from seal.interface.state import InterfaceState, Item
 
 SEPARATOR = " | "
 REFUSALS = ("precondition", "permission")
+CALL_ERRORS = ("missing_argument", "unexpected_argument", "wrong_type")  # an example of the call answers them
 SYNTAX = "syntax"  # target of the items that answer an output that is no call at all
 LOOP = "loop"  # target of the items that answer a call repeated after it failed
 _REFUSAL_NOTES = frozenset({"needs", "order", "role"})
@@ -34,7 +35,10 @@ def feedback(
     if not result.error_kind or not shows_feedback(mode):
         return result.raw
     failure = failure_of(call, result.error_kind, result.raw, docs)
-    texts = [*_of_target(failure, state, mode), *_of_kind(failure, (result.error_kind,), state)]
+    texts = [*_of_target(failure, state, mode)]
+    if not (texts and failure.kind in REFUSALS):  # what to do first is said
+        said = {word for text in texts for word in text.split()}
+        texts += [text for text in _of_kind(failure, (failure.kind,), state) if not said.issuperset(text.split()[1:])]
     if repeats > 0:
         texts += _of_kind(failure, (LOOP,), state)
     return SEPARATOR.join([result.raw, *dict.fromkeys(texts)])
@@ -57,17 +61,19 @@ def _of_target(failure: Failure, state: InterfaceState, mode: Mode) -> Iterator[
         yield from (item.text for item in recovery.get(failure.name, ()))
         yield from (item.text for item in notes.get(failure.name, ()) if item.kind in _REFUSAL_NOTES)
         return
+    if failure.kind in CALL_ERRORS:
+        yield from (item.text for item in notes.get(failure.name, ()) if item.kind == "example")
     for param in failing_params(failure):
         target = f"{failure.name}.{param}"
         yield from (item.text for item in recovery.get(target, ()))
         yield from (f"{param}= {item.text}" for item in notes.get(target, ()))
         if failure.kind == "not_found":
-            yield from _sources(param, notes)
+            yield from _sources(param, {doc.name: notes.get(doc.name, ()) for doc in failure.docs})
 
 
 def _sources(param: str, notes: Mapping[str, Sequence[Item]]) -> Iterator[str]:
-    """Notes of the tools that return what was not found: `find_order returns shipment=`."""
-    for tool, items in notes.items():
+    """Notes of the tools in sight that return what was not found: `find_order returns shipment=`."""
+    for tool, items in sorted(notes.items()):
         yield from (f"{tool} {i.text}" for i in items if i.kind == "returns" and f"{param}=" in i.text.split())
 
 

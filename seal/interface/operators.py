@@ -1,7 +1,8 @@
 """Operators: each a small pure function from what is known (a fact, a mined order, an error kind, a label) to a cue.
 
 Cue texts are short and of fixed forms, since the nano policy reads them word by word:
-`damaged K3 late K1`, `one of A B`, `starts ORD-`, `after verify`, `requires approve`, `returns shipment=`.
+`damaged K3 late K1`, `one of A B`, `starts ORD-`, `after verify`, `requires approve`, `returns shipment=`. Kinds
+outside PLAIN_KINDS speak to language models.
 """
 
 import re
@@ -14,7 +15,7 @@ from seal.interface.feedback import LOOP, SYNTAX
 from seal.interface.mine import Mined
 from seal.interface.render import ANY_CATEGORY
 from seal.interface.state import Item
-from seal.tools.prose import enum_in_text
+from seal.tools.prose import enum_in_text, one_of, purpose_in_text
 
 _PATTERN = re.compile(r"YY|MM|DD|HH|[\\^$*+?()\[\]{}|]|\s")  # a format with any of these is no plain prefix
 
@@ -32,12 +33,6 @@ def enum_text(value: Json) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{word} {code}" for word, code in sorted(value.items()))
     return one_of(enum_in_text(value) if isinstance(value, str) else value)
-
-
-def one_of(values: Sequence[Json]) -> str:
-    """Allowed values in words; commas only where a value has a space in it."""
-    texts = [str(value) for value in values]
-    return f"one of {(', ' if any(' ' in text for text in texts) else ' ').join(texts)}" if texts else ""
 
 
 def format_text(value: Json) -> str:
@@ -58,7 +53,28 @@ def returns_text(value: Json) -> str:
 
 
 def purpose_text(value: Json) -> str:
-    return str(value)
+    return purpose_in_text(str(value))
+
+
+def range_text(value: Json) -> str:
+    return f"from {value[0]} to {value[1]}"
+
+
+def unit_text(value: Json) -> str:
+    return f"in {value}"
+
+
+def default_text(value: Json) -> str:
+    return f"default {str(value).lower() if isinstance(value, bool) else value}"
+
+
+def example_text(value: Json) -> str:
+    return f"call as {value}"
+
+
+def sibling_text(value: Json) -> str:
+    """When another tool is the right one: `mv is for: Move a file or directory from one location to another`."""
+    return "; ".join(f"{name} is for: {purpose}" for name, purpose in sorted(value.items()))
 
 
 # Fact kind -> text, most telling first (the order breaks ties between cues of one parameter).
@@ -71,15 +87,20 @@ FACT_TEXTS: Mapping[str, Callable[[Json], str]] = {
     "required": required_text,
     "type": type_text,
     "purpose": purpose_text,
+    "range": range_text,
+    "unit": unit_text,
+    "default": default_text,
+    "sibling": sibling_text,
+    "example": example_text,
 }
 
 # Error kind (or SYNTAX, LOOP) -> template; the words in braces are filled by seal.interface.slots.
 RECOVERY_TEMPLATES: Mapping[str, str] = {
-    "missing_argument": "required {missing}",
-    "unexpected_argument": "takes {params}",
-    "wrong_type": "{types}",
-    "unknown_tool": "tools {nearest}",
-    "invalid_value": "{allowed}",
+    "missing_argument": "add the required {missing}",
+    "unexpected_argument": "this tool takes {params}",
+    "wrong_type": "give {types}",
+    "unknown_tool": "no such tool nearest {nearest}",
+    "invalid_value": "give {allowed}",
     "not_found": "look it up with {lookup}",
     "precondition": "another tool must succeed first",
     "permission": "a permission must be granted first",
@@ -109,14 +130,23 @@ GUIDANCE: Mapping[Label, str] = {
     Label.BUDGET_EXHAUSTED: "stop once the request is served",
 }
 
-GUIDANCE_KIND, ORDER_KIND, RECOVER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND = (
+GUIDANCE_KIND, ORDER_KIND, RECOVER_KIND, RECOVER_ORDER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND = (
     "guidance",
     "order",
     "recover",
+    "recover_order",
     "recover_any",
     "call_format",
 )
-KINDS = (*FACT_TEXTS, ORDER_KIND, RECOVER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND, GUIDANCE_KIND)
+KINDS = (
+    *FACT_TEXTS,
+    ORDER_KIND,
+    RECOVER_KIND,
+    RECOVER_ORDER_KIND,
+    RECOVER_ANY_KIND,
+    CALL_FORMAT_KIND,
+    GUIDANCE_KIND,
+)
 # Kinds whose texts are of the short fixed forms every policy here reads; the others speak to language models.
 PLAIN_KINDS = ("enum", "format", "needs", "role", "returns", ORDER_KIND, RECOVER_KIND)
 RECOVERABLE = frozenset({"enum", "format", "needs", "role"})  # facts worth telling again after an error
@@ -131,6 +161,7 @@ class Cue:
     where: str
     text: str
     fact: Fact | None = None
+    basis: str = ""  # the counts behind a mined cue, in words
 
     def item(self, label: str = "", born_in: str = "", support: int = 0, **evidence: Json) -> Item:
         return Item(self.kind, self.target, self.where, self.text, label, born_in, support, evidence=evidence)
@@ -156,7 +187,14 @@ def recovery(fact: Fact) -> Cue | None:
 def order(mined: Mined) -> Cue:
     """The doc note of a mined order of operations (or of a permission)."""
     word = "requires" if mined.error_kind == "permission" else "after"
-    return Cue(ORDER_KIND, mined.tool, "docs", f"{word} {mined.prerequisite}")
+    times = f"refused until {mined.prerequisite} succeeded {mined.support} times, fine without it {mined.against} times"
+    return Cue(ORDER_KIND, mined.tool, "docs", f"{word} {mined.prerequisite}", basis=times)
+
+
+def recovery_order(mined: Mined) -> Cue:
+    """The mined order told after a refusal."""
+    cue = order(mined)
+    return replace(cue, kind=RECOVER_ORDER_KIND, where="feedback", text=f"{mined.prerequisite} must succeed first")
 
 
 def recover_any(error_kind: str) -> Cue | None:

@@ -1,7 +1,7 @@
 """From the failure profile to candidate cues: by label, tool and parameter, never by task."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.labels import FAILURES, Label
@@ -15,11 +15,14 @@ EVIDENCE = 3  # rollout ids kept with a candidate
 
 # Which notes answer a failure of a tool (or of one of its parameters).
 NOTE_KINDS: Mapping[Label, frozenset[str]] = {
-    Label.ARGUMENT_MISMATCH: frozenset({"enum", "format", "required", "type", "returns"}),
+    Label.INVALID_TOOL_CALL: frozenset({"example"}),
+    Label.ARGUMENT_MISMATCH: frozenset(
+        {"enum", "format", "required", "type", "returns", "range", "unit", "default", "example"}
+    ),
     Label.CONSTRAINT_VIOLATION: frozenset({"needs", "role", "order"}),
-    Label.MISSING_TOOL_CALL: frozenset({"returns", "purpose", "needs", "role", "order"}),
-    Label.STATE_MISMATCH: frozenset({"enum", "format", "needs", "order", "returns"}),
-    Label.RESPONSE_MISMATCH: frozenset({"returns", "purpose"}),
+    Label.MISSING_TOOL_CALL: frozenset({"returns", "purpose", "needs", "role", "order", "sibling"}),
+    Label.STATE_MISMATCH: frozenset({"enum", "format", "needs", "order", "returns", "range", "unit", "sibling"}),
+    Label.RESPONSE_MISMATCH: frozenset({"returns", "purpose", "sibling"}),
     Label.RECOVERY_FAILURE: frozenset({"returns"}),
 }
 # Error kinds whose templates answer a failure whatever the tool.
@@ -38,9 +41,15 @@ WEIGHTS: Mapping[str, float] = {
     "returns": 0.9,
     "call_format": 0.8,
     "recover": 0.7,
+    "recover_order": 0.7,
+    "range": 0.6,
+    "unit": 0.6,
     "required": 0.5,
     "type": 0.4,
     "purpose": 0.4,
+    "sibling": 0.4,
+    "default": 0.3,
+    "example": 0.3,
     "recover_any": 0.3,
     "guidance": 0.3,
 }
@@ -115,8 +124,9 @@ def propose(
     mined: Sequence[Mined] = (),
     call_format: str = "words",
     errors: Mapping[str, int] | None = None,
+    kinds: Collection[str] = operators.KINDS,
 ) -> list[Candidate]:
-    """All cues the profile speaks for, one per place and text, in a fixed order.
+    """All cues of these kinds that the profile speaks for, one per place and text, in a fixed order.
 
     `errors`: how often each error kind was seen; recovery templates are proposed for these kinds only.
     A fact that the docs tell is proposed only where its failure persists.
@@ -124,10 +134,12 @@ def propose(
     votes: dict[tuple[str, str, str], list[tuple[Cue, Need]]] = defaultdict(list)
     for need in needs_of(profile, ("tool", "parameter")):
         for cue in _answers(need, facts, mined, call_format, errors):
-            votes[cue.where, cue.target, cue.text].append((cue, need))
-    for need in needs_of(profile, ("category",)):
-        if cue := operators.guidance(need.label, need.category):
-            votes[cue.where, cue.target, cue.text].append((cue, need))
+            if cue.kind in kinds:
+                votes[cue.where, cue.target, cue.text].append((cue, need))
+    if operators.GUIDANCE_KIND in kinds:
+        for need in needs_of(profile, ("category",)):
+            if cue := operators.guidance(need.label, need.category):
+                votes[cue.where, cue.target, cue.text].append((cue, need))
     return [_elect(votes[key]) for key in sorted(votes)]
 
 
@@ -150,6 +162,8 @@ def _answers(
             yield cue
     if "order" in kinds:
         yield from (operators.order(m) for m in mined if need.tool in (m.tool, m.prerequisite) and _names(m, need))
+    if need.label in (Label.CONSTRAINT_VIOLATION, Label.RECOVERY_FAILURE):
+        yield from (operators.recovery_order(m) for m in mined if m.tool == need.tool)
     for error_kind in TEMPLATE_KINDS.get(need.label, ()):
         if (errors is None or errors.get(error_kind) or error_kind == LOOP) and (
             cue := operators.recover_any(error_kind)
@@ -175,6 +189,6 @@ def _concerns(fact: Fact, need: Need, params: set[str]) -> bool:
         told_by_other = fact.tool != need.tool and bool(wanted & set(fact.value))
         about_itself = fact.tool == need.tool and need.label in (Label.MISSING_TOOL_CALL, Label.RESPONSE_MISMATCH)
         return told_by_other or about_itself
-    if fact.kind in ("needs", "role") and need.label is Label.MISSING_TOOL_CALL:
+    if fact.kind == "sibling" or (fact.kind in ("needs", "role") and need.label is Label.MISSING_TOOL_CALL):
         return fact.tool == need.tool or need.tool in fact.value
     return _on_target(fact, need)

@@ -1,6 +1,6 @@
 """Interface items into tool docs (notes) and into the system part (hints). Pure: the bare docs are never changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from seal.core.errors import ParamError
@@ -37,17 +37,28 @@ def by_target(state: InterfaceState, where: str) -> dict[str, tuple[Item, ...]]:
     return {t: tuple(sorted(items, key=lambda item: (item.kind, item.text))) for t, items in sorted(index.items())}
 
 
-def render(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> tuple[ToolDoc, ...]:
-    """`docs` with the notes of `state`; the very same objects where there is nothing to add (always in mode "off")."""
+def render(
+    docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full", in_sight: Sequence[ToolDoc] = ()
+) -> tuple[ToolDoc, ...]:
+    """`docs` with the notes of `state`; the very same objects where there is nothing to add (always in mode "off").
+
+    `in_sight`: docs of the tools that stand beside them, which a note may send the policy to.
+    """
     if not shows_docs(mode):
         return tuple(docs)
     index = by_target(state, "docs")
-    return tuple(_annotated(doc, index) for doc in docs) if index else tuple(docs)
+    names = {doc.name for doc in (*docs, *in_sight)}
+    return tuple(_annotated(doc, index, names) for doc in docs) if index else tuple(docs)
 
 
-def _annotated(doc: ToolDoc, index: Mapping[str, tuple[Item, ...]]) -> ToolDoc:
+def _annotated(doc: ToolDoc, index: Mapping[str, tuple[Item, ...]], names: Set[str]) -> ToolDoc:
     targets = [("", doc.name), *((param.name, f"{doc.name}.{param.name}") for param in doc.params)]
-    notes = tuple(Note(param, item.text, item.id) for param, target in targets for item in index.get(target, ()))
+    notes = tuple(
+        Note(param, item.text, item.id)
+        for param, target in targets
+        for item in index.get(target, ())
+        if item.kind != "sibling" or item.text.partition(" ")[0] in names  # no word of a tool that is withheld
+    )
     return replace(doc, notes=doc.notes + notes) if notes else doc
 
 
@@ -56,4 +67,4 @@ def hints(category: str, state: InterfaceState, mode: Mode = "full") -> tuple[st
     if not shows_docs(mode):
         return ()
     index = by_target(state, "hint")
-    return tuple(item.text for target in (ANY_CATEGORY, category) for item in index.get(target, ()))
+    return tuple(item.text for target in dict.fromkeys((ANY_CATEGORY, category)) for item in index.get(target, ()))

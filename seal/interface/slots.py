@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.types import Call, Json, Param, ToolDoc
-from seal.tools.prose import enum_of
+from seal.tools.prose import enum_of, format_in_text, one_of, range_in_text
 
 SLOT = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _READS = frozenset(
     {"get", "list", "find", "search", "view", "show", "display", "check", "lookup", "fetch", "read", "retrieve"}
 )
+_SESSION = frozenset({"login", "logout"})  # of a tool that reads nothing but who is logged in
 _NOISE = frozenset(
     {
         "error",
@@ -118,13 +119,23 @@ def _types(failure: Failure) -> str:
 def _allowed(failure: Failure) -> str:
     wanted = set(failing_params(failure))
     params = failure.doc.params if failure.doc else ()
-    return " ".join(
-        f"{p.name}= one of {', '.join(map(str, values))}" for p in params if p.name in wanted and (values := enum_of(p))
-    )
+    told = ((p.name, _values(p)) for p in params if p.name in wanted)
+    return " ".join(f"{name}= {text}" for name, text in told if text)
+
+
+def _values(param: Param) -> str:
+    """What the docs say a value must be: one of a list, of a format, within bounds."""
+    if values := enum_of(param):
+        return one_of(values)
+    bounds = range_in_text(param.description)
+    form = format_in_text(param.description)
+    return f"format {form}" if form else f"from {bounds[0]} to {bounds[1]}" if bounds else ""
 
 
 def _params(failure: Failure) -> str:
-    return _keys([p.name for p in failure.doc.params]) if failure.doc else ""
+    if failure.doc is None:
+        return ""
+    return f"only {_keys([p.name for p in failure.doc.params])}" if failure.doc.params else "no arguments"
 
 
 def nearest(failure: Failure, n: int = 3) -> tuple[str, ...]:
@@ -141,16 +152,17 @@ def _likeness(a: str, b: str) -> float:
 
 def lookups(failure: Failure, n: int = 3) -> tuple[str, ...]:
     """Up to `n` reading tools in sight whose names share a noun with the error or with the failing parameters."""
-    asked = _nouns(failure.raw) | {noun for name in failing_params(failure) for noun in _nouns(name)}
+    asked = nouns(failure.raw) | {noun for name in failing_params(failure) for noun in nouns(name)}
     shared = {}
     for doc in failure.docs:
-        words = _nouns(doc.name)
-        if doc.name != failure.name and words & _READS and (common := (words - _READS) & asked):
+        words = nouns(doc.name)
+        reads = doc.name != failure.name and words & _READS and not words & _SESSION
+        if reads and (common := (words - _READS) & asked):
             shared[doc.name] = len(common)
     return tuple(sorted(shared, key=lambda name: (-shared[name], name))[:n])
 
 
-def _nouns(text: str) -> set[str]:
+def nouns(text: str) -> set[str]:
     """Lower-case words of a name or text, plurals cut: `get_airports`, `listAirports` share airport."""
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
     return {re.sub(r"ies$", "y", word) if word.endswith("ies") else word.removesuffix("s") for word in words} - _NOISE

@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from seal.core.types import Json
-from seal.interface.state import InterfaceState
+from seal.interface.render import ANY_CATEGORY
+from seal.interface.state import InterfaceState, Item
 
 Z = 1.96
 MIN_TASKS = 3  # fewer clusters give no interval
@@ -19,6 +20,7 @@ def uplifts(
     state: InterfaceState,
     toolsets: Mapping[str, Sequence[str]] | None = None,
     outcome: str = "success",
+    categories: Mapping[str, str] | None = None,
 ) -> list[dict[str, Json]]:
     """One row per active item: item, kind, target, uplift, low, high (95%), n_with, n_without, tasks.
 
@@ -27,6 +29,7 @@ def uplifts(
             [0, 1]); rows in mode "off" say nothing here.
         state: the interface they were played under.
         toolsets: task id -> tools in sight; given it, an item counts only where its tool is.
+        categories: task id -> category; given it, a hint counts only in its category.
     The estimate weighs a task by n1 * n0 / (n1 + n0). With fewer than MIN_TASKS tasks that have both arms the interval
     is (-1, 1).
     """
@@ -37,11 +40,20 @@ def uplifts(
     return [
         {"item": item.id, "kind": item.kind, "target": item.target, **_estimate(item.id, by_task, tasks)}
         for item in state.active
-        for tasks in [_exposed(item.target, by_task, toolsets)]
+        for tasks in [_exposed(item, by_task, toolsets, categories)]
     ]
 
 
-def _exposed(target: str, tasks: Iterable[str], toolsets: Mapping[str, Sequence[str]] | None) -> list[str]:
+def _exposed(
+    item: Item,
+    tasks: Iterable[str],
+    toolsets: Mapping[str, Sequence[str]] | None,
+    categories: Mapping[str, str] | None,
+) -> list[str]:
+    """Tasks whose rollouts can look different for the item, as far as the maps tell."""
+    target = item.target
+    if item.where == "hint":
+        return sorted(t for t in tasks if categories is None or target in (ANY_CATEGORY, categories.get(t)))
     if toolsets is None:
         return sorted(tasks)
     known = {tool for tools in toolsets.values() for tool in tools}

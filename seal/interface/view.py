@@ -1,7 +1,7 @@
 """What a policy sees of one task under one interface and mode: the only thing the rollout engine asks."""
 
 from seal.core.types import Call, CallError, Mode, Result, Task, ToolDoc
-from seal.env.base import Environment, guidance
+from seal.env.base import Environment
 from seal.interface import feedback, render
 from seal.interface.state import InterfaceState
 
@@ -30,11 +30,11 @@ class View:
 
     def revealed(self, turn: int) -> tuple[ToolDoc, ...]:
         """Docs of the tools that `turn` itself reveals, annotated like all others."""
-        return render.render(self._env.revealed(self._task, turn), self.state, self.mode)
+        return render.render(self._env.revealed(self._task, turn), self.state, self.mode, self._bare(turn))
 
     def hints(self) -> tuple[str, ...]:
         """Guidance of the system part: the environment's own, which the interface cannot change, then its hints."""
-        return guidance(self._env, self._task) + render.hints(self._task.category, self.state, self.mode)
+        return self._env.guidance(self._task) + render.hints(self._task.category, self.state, self.mode)
 
     def shown(self, call: Call, result: Result, turn: int = 0, repeats: int = 0) -> str:
         """The text the policy reads: what the environment shows, and after an error what the interface adds to it.

@@ -1,0 +1,61 @@
+"""New cues in the words of a model behind an OpenAI-compatible endpoint: off by default, cached, guarded like the rest.
+
+A rewording must keep every word of the cue that carries something and add none that has no source; where it does not,
+the cue stays as its operator wrote it. Answers lie on disk by a hash of the request, so a stage that is run again asks
+nothing twice and gives the same bytes.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from seal.core.errors import DependencyError
+from seal.core.settings import RewriteParams
+from seal.core.types import Json
+from seal.interface.state import Item
+from seal.store.completions import Unanswered, completion
+from seal.store.files import read_json, write_json
+
+SYSTEM = (
+    "You reword one note of a tool's documentation for a language model that will call the tool. Say the same in one "
+    "short sentence. Keep every name, code and value exactly as it is and add none. Answer with the sentence alone."
+)
+
+
+def rewriter(params: RewriteParams) -> Callable[[Item], str] | None:
+    """The function that rewords an item; None where no model is named. It raises DependencyError without an answer."""
+    return (lambda item: ask(params, request_of(params.model, item))) if params.url else None
+
+
+def request_of(model: str, item: Item) -> dict[str, Json]:
+    """The body of a chat completion; equal cues make equal requests."""
+    note = {"about": item.target, "kind": item.kind, "note": item.text}
+    messages = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": json.dumps(note, ensure_ascii=False)},
+    ]
+    return {"model": model, "temperature": 0, "messages": messages}
+
+
+def ask(params: RewriteParams, body: dict[str, Json]) -> str:
+    """The answer on one line, from disk where it was asked before."""
+    text = json.dumps(body, sort_keys=True)
+    path = Path(params.cache) / f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json"
+    if not path.exists():
+        write_json(path, {"request": body, "answer": _post(params, text.encode())})
+    return " ".join(read_json(path)["answer"].split())
+
+
+def _post(params: RewriteParams, body: bytes) -> str:
+    key = os.environ.get(params.key_env, "") if params.key_env else ""
+    if params.key_env and not key:
+        raise DependencyError("key of evolve.rewrite", f"{params.key_env} is not set", "export it, or clear key_env")
+    if not params.url.startswith(("http://", "https://")):
+        raise DependencyError("evolve.rewrite", params.url, "its url begins with http:// or https://")
+    try:
+        return str(completion(params.url, body, key, params.seconds).get("content") or "")
+    except Unanswered as error:
+        remedy = "start the server, or clear evolve.rewrite.url; what it has answered is kept"
+        raise DependencyError("evolve.rewrite", str(error), remedy) from None

@@ -1,0 +1,60 @@
+"""A learning interface beside somebody else's tools: what their docs say with it, and what follows an error."""
+
+from collections.abc import Mapping, Sequence
+
+from seal.core.types import Call, Json, Mode, Result, ToolDoc
+from seal.env.custom.functions import kind_of, message_of
+from seal.interface.feedback import feedback
+from seal.interface.render import ANY_CATEGORY, check_mode, hints, render
+from seal.interface.state import InterfaceState
+from seal.tools.shapes import error_kind
+
+
+class Guide:
+    """The tools `docs` (bare, by the names that the cues target) under `state` in `mode`.
+
+    It counts the calls that failed, since a repeated one is told so: make one a conversation, or `reset` it.
+    Raises ParamError for a mode that there is not.
+    """
+
+    def __init__(self, docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full"):
+        self._bare, self._state, self._mode = tuple(docs), state, check_mode(mode)
+        self.docs = {doc.name: doc for doc in render(docs, state, mode)}
+        self._failed: dict[str, int] = {}
+
+    def hints(self, category: str = ANY_CATEGORY) -> tuple[str, ...]:
+        """Lines for the system prompt: those of every category, and those of this one."""
+        return hints(category, self._state, self._mode)
+
+    def after(self, name: str, arguments: Mapping[str, Json], raw: str, kind: str = "") -> str:
+        """What the model reads of a result: `raw`, and after an error what the interface knows of it.
+
+        `kind`: one of seal.core.types.ERROR_KINDS; where it is "", the text itself says whether it is an error.
+        """
+        kind = kind or error_kind(raw)
+        if not kind:
+            return raw
+        key = f"{name}{sorted(arguments.items())!r}"
+        repeats = self._failed[key] = self._failed.get(key, -1) + 1
+        return feedback(Call(name, arguments), Result(raw, raw, kind), self._bare, self._state, self._mode, repeats)
+
+    def after_exception(self, name: str, arguments: Mapping[str, Json], error: Exception) -> str:
+        """The same for a tool that raised: its words, and what follows."""
+        return self.after(name, arguments, message_of(error), kind_of_exception(error))
+
+    def reset(self) -> None:
+        """A new conversation: nothing has failed yet."""
+        self._failed.clear()
+
+
+def kind_of_exception(error: Exception) -> str:
+    """The error kind of what a tool raised; arguments that pydantic refuses are told apart by its error types."""
+    errors = getattr(error, "errors", None)
+    if not callable(errors) or not hasattr(error, "error_count"):
+        return kind_of(error)
+    kind = errors()[0]["type"]
+    if kind in ("missing", "missing_argument"):
+        return "missing_argument"
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return "unexpected_argument"
+    return "wrong_type" if kind.endswith(("_type", "_parsing")) else "invalid_value"

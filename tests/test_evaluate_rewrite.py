@@ -1,0 +1,116 @@
+"""Cues reworded by a model behind an endpoint: asked once, guarded, never in the way of a cue's identity."""
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from seal.core.errors import DependencyError
+from seal.core.settings import RewriteParams
+from seal.core.types import Call, Fact, Param, Task, ToolDoc, UserTurn
+from seal.evaluate.rewrite import rewriter
+from seal.interface.evolve import evolve, reword
+from seal.interface.guard import guard_for
+from seal.interface.state import InterfaceState, Item
+
+FACTS = (Fact("refund", "", "needs", ["verify"]), Fact("refund", "reason", "enum", {"late": "K1"}))
+DOCS = (ToolDoc("refund", "give money back", (Param("reason"),)), ToolDoc("verify", "check the buyer", ()))
+TASK = Task(
+    "t", "e", "base", "s", "train", (UserTurn("refund zanzibar", (Call("refund", {"reason": "K1"}),)),), {}, ("refund",)
+)
+PROFILE = [{"category": "base", "tool": "refund", "parameter": "", "label": "constraint_violation", "n": 5, "rate": 1}]
+GUARD = guard_for(FACTS, DOCS, [TASK])
+NEEDS = Item("needs", "refund", "docs", "after verify", "constraint_violation", "r1")
+
+
+@contextmanager
+def served(answer):
+    """A chat server that always says `answer`; yields (url, the requests it got)."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            body = json.dumps({"choices": [{"message": {"content": answer}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answer", "taken"),
+    [
+        ("Use this tool only after verify.", True),
+        ("Call refund only after verify.", True),
+        ("Call refund first.", False),  # loses verify
+        ("Call refund after verify for zanzibar.", False),  # a word of a task
+        ("Hurry: refund after verify!", False),  # a word without a source
+        ("after verify", False),  # the same
+        ("", False),
+    ],
+)
+def test_a_rewording_keeps_what_is_said_and_adds_nothing(answer, taken):
+    assert reword(NEEDS, lambda item: answer, GUARD) == (answer if taken else "")
+
+
+def test_templates_are_not_reworded():
+    template = Item("recover_any", "missing_argument", "feedback", "add the required {missing}", "", "")
+    assert reword(template, lambda item: pytest.fail("asked"), GUARD) == ""
+
+
+def next_state(parent, profile, round_id, rewrite, **params):
+    return evolve(parent, profile, FACTS, (), params, round_id, docs=DOCS, tasks=[TASK], rewrite=rewrite)
+
+
+def test_a_reworded_cue_is_the_same_cue_in_later_rounds(tmp_path):
+    with served("Call refund only after verify.") as (url, asked):
+        rewrite = rewriter(RewriteParams(url=url, model="m", cache=str(tmp_path)))
+        first, rows = next_state(InterfaceState(), PROFILE, "r1", rewrite)
+        assert [row["text"] for row in rows] == ["Call refund only after verify."]
+        second, rows = next_state(first, PROFILE, "r2", rewrite)
+        assert [(row["action"], row["reason"]) for row in rows] == [("keep", "still failing")]
+        third, _ = next_state(second, [], "r3", rewrite)
+        fourth, rows = next_state(third, [], "r4", rewrite)
+        assert [row["action"] for row in rows] == ["retire"] and not fourth.active
+        fifth, rows = next_state(fourth, PROFILE, "r5", rewrite)
+        assert [row["reason"] for row in rows] == ["failing again"] and len(fifth.items) == 1
+        assert len(asked) == 1, "the answer is kept"
+        harm = [{"item": fifth.active[0].id, "uplift": -0.3, "low": -0.5, "high": -0.1}]
+        sixth, _ = evolve(fifth, PROFILE, FACTS, (), {}, "r6", docs=DOCS, uplifts=harm, rewrite=rewrite)
+        assert not sixth.active and not next_state(sixth, PROFILE, "r7", rewrite)[0].active
+
+
+def test_a_rewording_over_the_budget_is_left_out():
+    def long(item):
+        return "Call refund only after verify."
+
+    state, _ = next_state(InterfaceState(), PROFILE, "r1", long, token_budget=3)
+    assert [item.text for item in state.active] == ["after verify"]
+
+
+def test_no_model_is_no_rewriting_and_no_answer_is_an_error(tmp_path, monkeypatch):
+    assert rewriter(RewriteParams()) is None
+    for params, match in (
+        (RewriteParams(url="ftp://x", cache=str(tmp_path)), "http"),
+        (RewriteParams(url="http://127.0.0.1:9/v1", cache=str(tmp_path), seconds=1), r"evolve\.rewrite"),
+        (RewriteParams(url="http://127.0.0.1:9/v1", key_env="NO_SUCH_KEY", cache=str(tmp_path)), "NO_SUCH_KEY"),
+    ):
+        with pytest.raises(DependencyError, match=match):
+            rewriter(params)(NEEDS)

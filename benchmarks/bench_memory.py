@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--policy", type=Path, help="a policy folder, as data/rounds/<round>/policy")
     parser.add_argument("--max-action-tokens", type=int, default=256)
     parser.add_argument("--context", type=int, default=8192)
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="(default: %(default)s)")
     args = parser.parse_args()
     env = load_env("bfcl_memory", backends=args.backends.split(","))
     limits = Limits(args.max_action_tokens, args.context)
@@ -57,7 +58,7 @@ def main() -> None:
         policies = {str(args.policy): load_policy(args.policy)}
     for name, policy in policies.items():
         started = time.perf_counter()
-        run = play_memory(env, policy, limits)
+        run = play_memory(env, policy, limits, scenarios=tuple(args.scenarios.split(",")))
         for backend in env.backends:
             print(f"{name:<16}{backend:<9}{100 * run.score(f'memory_{backend}'):6.1f} %")
         print(f"{'':<16}{len(run.conversations)} conversations, {len(run.right)} questions, ", end="")

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     from seal.evaluate.suite import Evaluation
 
 
-FORMATS = {"nano": "words", "scripted": "words", "hf": "qwen_xml"}  # call formats that need not be asked for
+FORMATS = {
+    "nano": "words",
+    "scripted": "words",
+    "hf": "qwen_xml",
+    "endpoint": "qwen_xml",
+}  # call formats that need not be asked for
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,12 @@ class Stage:
 
     def interface(self, round_id: str) -> InterfaceState:
         return load_interface(self.path("interface.json", round_id))
+
+    @property
+    def priority(self) -> Sequence[str]:
+        """The order of labels: the round's own, or what its diagnose stage drew from the collected rollouts."""
+        setting = self.entry.diagnose.priority
+        return read_json(self.path("diagnose") / "priority.json") if isinstance(setting, str) else setting
 
     def judged(self) -> list[Judged]:
         """The round's collected rollouts with their verdicts, outcomes and diagnoses."""
@@ -125,6 +137,8 @@ def main(work: Callable[[Stage], None]) -> None:
         os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(lineage.params.run.threads)
         os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
         stage = Stage(root, lineage, sys.argv[1])
+        if name == "train" and "LOCAL_RANK" not in os.environ:
+            _launch(os.environ.get("SEAL_LAUNCH", ""))
         if name in STAGES:
             lineage.round(stage.id)
         work(stage)
@@ -137,9 +151,19 @@ def main(work: Callable[[Stage], None]) -> None:
     _clock(stage, name, time.monotonic() - started)
 
 
+def _launch(launcher: str) -> None:
+    """Become `launcher` (such as: accelerate launch --num_processes 4) around this script; "" goes on as it is."""
+    words = shlex.split(launcher)
+    try:
+        if words:
+            os.execvp(words[0], [*words, *sys.argv])
+    except OSError as error:
+        raise ParamError("SEAL_LAUNCH", f"{words[0]}: {error.strerror}", "name a program, or unset it") from None
+
+
 def _clock(stage: Stage, name: str, seconds: float) -> None:
     """Seconds of the last run of each stage: timings.json, which no one tracks."""
-    if stage.id in stage.lineage.params.envs:
+    if stage.id in stage.lineage.params.envs or os.environ.get("RANK", "0") != "0":
         return
     path = stage.path("timings.json")
     known = read_json(path) if path.exists() else {}

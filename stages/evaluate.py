@@ -17,7 +17,7 @@ def run(stage: Stage) -> None:
     entry, parent = stage.entry, stage.parent
     checked = validate_round(stage.path(""), stage.path("", parent), tasks_path(stage.root, entry.env))
     policy, before, after = stage.policy(stage.id), stage.interface(parent), stage.interface(stage.id)
-    evaluation = evaluated(stage, policy, after, entry.diagnose.priority)
+    evaluation = evaluated(stage, policy, after, stage.priority)
     old = stage.path("evaluate", parent)
     rows, start = (
         read_table(old / name, "evaluations").to_pylist() for name in ("evaluations.parquet", "start.parquet")

@@ -1,13 +1,13 @@
 """train@<round>: update the parent's policy on the collected rollouts, then on fresh ones under the new interface."""
 
 import shutil
-from itertools import repeat
 
 from _stage import Stage, main, progress
 
 from seal.store.files import atomic_dir, read_json, write_csv, write_json
 from seal.store.tables import write_table
 from seal.train.loop import CURVE, train_round
+from seal.train.ranks import rank
 from seal.train.reweight import Factors
 from seal.train.stored import write_judged
 
@@ -25,16 +25,18 @@ def run(stage: Stage) -> None:
             stage.interface(stage.id),
             entry.collect,
             entry.train,
-            entry.diagnose.priority,
+            stage.priority,
             stage.id,
             stage.depth,
             stage.seed,
             Factors.of_json(read_json(stage.path("train", parent) / "reweight.json")),
             stage.resume_dir(*inputs),
             lambda row: stepped(1),
+            stage.policy(stage.lineage.start(stage.id)) if entry.train.reference == "start" else None,
         )
-    steps = [step for row in result.curve if row["step"] for step in repeat(row["step"], row["rollouts"])]
-    step_of = {j.rollout.rollout_id: step for j, step in zip(result.fresh, steps, strict=True)}
+    if rank().number:
+        return  # the first process writes
+    step_of = {j.rollout.rollout_id: step for j, step in zip(result.fresh, result.steps, strict=True)}
     with atomic_dir(stage.path("train")) as out:
         if result.fresh:
             write_judged(out, result.fresh, stage.id, "train", train_step=step_of, tasks=stage.env.tasks())

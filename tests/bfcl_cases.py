@@ -1,7 +1,9 @@
 """Handed cases and mutated gold runs of BFCL, for the tests of its environment and its verdicts."""
 
+import importlib
 import json
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,20 +12,8 @@ from seal.core.types import Call, Json, Task
 LINES = (Path(__file__).parent / "cases.jsonl").read_text().splitlines()
 CASES: dict[str, dict[str, Json]] = {case["id"]: case for case in map(json.loads, LINES)}
 
-JUNK = (
-    Call("no_such_tool", {}),
-    Call("print", {"x": 1}),
-    Call("exit", {}),
-    Call("ls", {"not_a_parameter": 1}),
-    Call("ls", {"not an identifier": 1}),
-    Call("cd", {"folder": ".."}),
-    Call("power", {"base": 9, "exponent": 387420489}),
-    Call("post_tweet", {"content": "sort (x) \"a\" 'b' \\n é"}),
-    Call("mv", {"source": "document", "destination": "document"}),
-    Call("lockDoors", {"unlock": True, "door": ["driver"]}),
-    Call("logarithm", {"value": 5, "base": 2, "precision": 7}),
-    Call("mean", {"numbers": [float("inf"), 1]}),
-)
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+JUNK = importlib.import_module("trajectories").JUNK
 
 
 def gold(task: Task) -> list[list[Call]]:

@@ -21,8 +21,8 @@ from seal.store.tables import (
     rows_of_tasks,
     write_table,
 )
+from seal.train.fresh import judge
 from seal.train.judged import Judged
-from seal.train.loop import judge
 from seal.train.reweight import Factors, WeightParams, weigh
 from seal.train.stored import write_judged
 

@@ -70,4 +70,5 @@ def test_doctor_lists_what_it_looked_at(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     main(["doctor"])
     said = capsys.readouterr().out
-    assert all(word in said for word in ("python", "packages", "torch", "SmolLM2", "git", "dvc", "params.yaml", "disk"))
+    words = ("python", "packages", "torch", "SmolLM2", "tau2-bench", "git", "dvc", "params.yaml", "disk")
+    assert all(word in said for word in words)

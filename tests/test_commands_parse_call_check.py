@@ -2,9 +2,13 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from bfcl_cases import CASES
+from workspaces import ROOT
 
 from seal.cli import main
 
@@ -186,3 +190,23 @@ def test_wrong_config_is_told(seal, tmp_path):
         config.write_text(text)
         code, message = seal("[]", "call", "--env", "bfcl", "--classes", "GorillaFileSystem", "--config", config)
         assert code == 2 and "initial config" in message
+
+
+@pytest.mark.parametrize("verb", ["parse", "call", "check"])
+def test_the_example_in_the_help_runs(verb, capsys):
+    with pytest.raises(SystemExit):
+        main([verb, "--help"])
+    told = capsys.readouterr().out
+    assert "standard input: " in told
+    example = told.splitlines()[-1].replace("seal ", f"{sys.executable} -m seal.cli ", 1)
+    done = subprocess.run(["bash", "-c", example], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_bytes_that_are_no_text_are_told(locale):
+    """In the C locale Python would read any bytes."""
+    words = [sys.executable, "-m", "seal.cli", "parse", "--format", "pythonic"]
+    env = {**os.environ, "LC_ALL": locale}
+    done = subprocess.run(words, input=b"[f()] \xff", cwd=ROOT, env=env, capture_output=True, check=False)
+    assert done.returncode == 2 and b"standard input" in done.stderr and b"give UTF-8 text" in done.stderr

@@ -1,39 +1,82 @@
 """The proof: known faults on gold runs are found, named, and blamed on the right turn."""
 
+import ast
 import random
+from pathlib import Path
 
 import pytest
 
-from seal.commands.diagnose import inject as print_figures
-from seal.diagnose import diagnose, inject
-from seal.diagnose.inject import injections, judge, pairs, play
-from seal.diagnose.score import score
+from seal.cli import main
+from seal.core.errors import ArtifactError
+from seal.diagnose import diagnose, inject, mutate
+from seal.diagnose.inject import FORMATS, formats_of, injections, judge, pairs, play
+from seal.diagnose.mutate import KINDS
+from seal.diagnose.mutations import typo
+from seal.diagnose.score import APART, CONTROL, FAULT, PAIR, Score, read_rows, tally, write_rows
 from seal.env import load_env
 from seal.verify.turns import verify
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "inject.csv"
+TARGETS = {"macro_f1": 0.97, "turn_found": 0.99, "all_labels": 0.97, "both": 0.95}
 
 
 @pytest.fixture(scope="module", params=["shop", "compliance", "bfcl"])
 def sample(request):
     """An environment and some of its tasks."""
     env = load_env(request.param)
-    tasks = list(env.tasks())
-    return env, random.Random(1).sample(tasks, 30 if request.param == "bfcl" else 60)
+    tasks = [task for task in env.tasks() if not task.known_bad]
+    return env, random.Random(1).sample(tasks, 25 if request.param == "bfcl" else 60)
 
 
-def test_injected_faults_are_diagnosed(sample):
+@pytest.fixture(scope="module")
+def rows(sample):
     env, tasks = sample
-    result = score(judge(env, injected) for injected in injections(env, tasks))
-    assert result.n > 300
-    assert result.macro_f1 >= 0.97
-    assert result.turn_found >= 0.99
+    return tally(env.name, (judge(env, injected) for injected in injections(env, tasks)), pairs(env, tasks))
+
+
+def meets(result):
     assert result.blamed <= 0.005
-    assert result.labels_present >= 0.97
+    found = {name: getattr(result, name) for name in TARGETS}
+    assert all(found[name] >= target for name, target in TARGETS.items()), found
 
 
-def test_two_faults_at_once_are_both_labelled(sample):
-    env, tasks = sample
-    both = [pair.both for pair in pairs(env, tasks)]
-    assert len(both) > 15 and sum(both) / len(both) >= 0.95
+def test_injected_faults_are_diagnosed(rows):
+    result = Score([row for row in rows if row.case != PAIR])
+    assert result.count(FAULT) > 300
+    assert {name for name in TARGETS if getattr(result, name) < TARGETS[name]} == {"both"}  # no pairs among them
+    assert result.blamed <= 0.005
+
+
+def test_two_faults_at_once_are_both_labelled(rows):
+    found = Score([row for row in rows if row.case == PAIR])
+    assert found.count(PAIR) > 20 and found.both >= (0.9 if found.count(PAIR) < 60 else 0.95)
+
+
+def test_the_committed_proof_meets_its_targets_and_is_what_this_code_gives():
+    committed = read_rows(RESULTS)
+    assert sum(row.n for row in committed if row.case in (FAULT, APART, CONTROL)) >= 20_000
+    assert {row.kind for row in committed if row.case != PAIR} == set(KINDS)
+    for env in ("shop", "compliance", "bfcl"):
+        meets(Score([row for row in committed if row.env == env]))
+    meets(Score(committed))
+
+
+def test_a_sample_of_the_proof_is_part_of_the_committed_one(rows):
+    """Every outcome of a fault in the sample is one that the whole proof saw."""
+    seen = {(row.env, row.kind, row.expected, row.found) for row in read_rows(RESULTS) if row.case == FAULT}
+    here = {(row.env, row.kind, row.expected, row.found) for row in rows if row.case == FAULT}
+    assert here <= seen
+
+
+def test_the_injector_knows_nothing_of_the_rules():
+    hand = {"mutate", "mutations", "place"}
+    for name in hand:
+        tree = ast.parse((Path(mutate.__file__).parent / f"{name}.py").read_text())
+        found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        names = {f"{node.module}.{alias.name}" for node in found for alias in node.names}
+        ours = {name.removeprefix("seal.diagnose.").split(".")[0] for name in names if name.startswith("seal.diagnose")}
+        assert found and ours <= hand
 
 
 def test_the_proof_counts_what_is_wrong(sample, monkeypatch):
@@ -42,8 +85,8 @@ def test_the_proof_counts_what_is_wrong(sample, monkeypatch):
     monkeypatch.setattr(
         inject, "diagnose", lambda env, task, rollout, verdicts: diagnose(env, task, play(env, task, {}), verdicts)
     )
-    result = score(judge(env, injected) for injected in injections(env, tasks[:8]))
-    assert result.macro_f1 < 0.5
+    rows = tally(env.name, [judge(env, injected) for injected in injections(env, tasks[:8])])
+    assert Score(rows).macro_f1 < 0.5
 
 
 def test_every_turn_has_labels_and_one_primary_and_it_is_deterministic(sample):
@@ -58,16 +101,32 @@ def test_every_turn_has_labels_and_one_primary_and_it_is_deterministic(sample):
         assert all(0 < row.confidence <= 1 for row in rows)
 
 
-def test_gold_is_never_blamed(sample):
+@pytest.mark.parametrize("format", FORMATS)
+def test_gold_is_never_blamed_in_whatever_format_it_is_said(sample, format):
     env, tasks = sample
-    for task in tasks:
-        rollout = play(env, task, {})
-        if rollout.stop_reason == "finished":
-            rows = diagnose(env, task, rollout, verify(env, task, rollout.calls_by_turn(len(task.turns))))
-            assert {row.label for row in rows} <= {"pass", "correct_abstention"}
+    for task in [task for task in tasks if format in formats_of(task)]:
+        rollout = play(env, task, {}, format)
+        assert rollout.stop_reason == "finished"
+        rows = diagnose(env, task, rollout, verify(env, task, rollout.calls_by_turn(len(task.turns))))
+        assert {row.label for row in rows} <= {"pass", "correct_abstention"}
 
 
-def test_command_prints_the_figures(capsys):
-    print_figures("shop", 5, 0)
+def test_a_slip_of_the_keyboard_is_small():
+    rng = random.Random(0)
+    for _ in range(200):
+        word = "".join(rng.choices("abcdef_", k=rng.randrange(1, 9)))
+        assert abs(len(typo(word, rng)) - len(word)) <= 1
+
+
+def test_command_prints_the_figures_and_writes_the_counts(tmp_path, capsys):
+    path = tmp_path / "inject.csv"
+    assert main(["diagnose", "--inject", "--env", "shop", "--n", "5", "--output", str(path)]) == 0
     printed = capsys.readouterr().out
     assert "argument_mismatch" in printed and "macro-F1" in printed and "right turns blamed" in printed
+    rows = read_rows(path)
+    assert f"{sum(row.n for row in rows if row.case != PAIR):,} trajectories" in printed
+    write_rows(path, rows)
+    assert read_rows(path) == rows
+    path.write_text("env,kind\nshop,drop\n")
+    with pytest.raises(ArtifactError, match="inject.csv"):
+        read_rows(path)

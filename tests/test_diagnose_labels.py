@@ -12,6 +12,7 @@ from seal.core.types import Call, CallError, Param, Result, Rollout, Step, Task,
 from seal.diagnose import diagnose, parse_priority
 from seal.diagnose.finding import Finding
 from seal.diagnose.priority import primary
+from seal.env.base import Documented
 
 DOCS = (
     ToolDoc("login", "log in"),
@@ -73,7 +74,7 @@ class House:
         return "ok", ""
 
 
-class HouseEnv:
+class HouseEnv(Documented):
     name, version, max_steps_per_turn, judges_abstention = "house", "1", 6, True
 
     def docs(self, task, turn):

@@ -5,14 +5,18 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from custom_cases import TASKS, env_of
+from custom_cases import TASKS, TOOLS, env_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
+from seal.core.params import load_params
 from seal.core.types import Call
 from seal.env import load_env
 from seal.env.custom.tasks import TaskEntry, TurnEntry, splits_of
+from seal.store.lineage import Lineage, tasks_path
+from seal.store.tables import rows_of_tasks, write_table
 
 
 @pytest.fixture
@@ -134,9 +138,12 @@ def test_tools_that_differ_from_run_to_run_are_refused(folder):
         ("broken_h", "import threading\ndef f(x: threading.Thread): ...", "Thread"),
         ("broken_i:Nope", "x = 1", "is not there"),
         ("broken_j:make", "def make(): ...", "return hint"),
+        ("broken_k", "import sys\nsys.exit(0)", "SystemExit: 0"),
+        ("broken_l", "while True: pass", "more than 0.2 seconds"),
     ],
 )
-def test_a_mistake_in_the_module_is_one_clear_error(folder, module, tools, value):
+def test_a_mistake_in_the_module_is_one_clear_error(folder, monkeypatch, module, tools, value):
+    monkeypatch.setattr("seal.env.custom.source.SECONDS", 0.2)
     name = module.partition(":")[0]
     if tools:
         (folder / f"{name}.py").write_text(tools)
@@ -144,6 +151,55 @@ def test_a_mistake_in_the_module_is_one_clear_error(folder, module, tools, value
     with pytest.raises(ParamError) as told:
         load_env("custom", module=module).tasks()
     assert value in str(told.value.value) and told.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        ("import sys\nclass W:\n  def __init__(self): sys.exit(3)\n  def f(self) -> int: ...", "SystemExit: 3"),
+        ("class W:\n  def __init__(self):\n    while True: pass\n  def f(self) -> int: ...", "TimedOut"),
+        ("import sys\nclass W:\n  def state(self): sys.exit(3)\n  def f(self) -> int: ...", "SystemExit: 3"),
+        ("class W:\n  def state(self): return 7\n  def f(self) -> int: ...", "TypeError"),
+    ],
+)
+def test_a_world_that_cannot_start_or_tell_its_state_is_one_clear_error(folder, monkeypatch, tools, said):
+    monkeypatch.setattr("seal.env.custom.functions.SECONDS", 0.2)
+    with pytest.raises(ParamError) as told:
+        env_of(folder, tools, name=f"{folder.name}:W").tools.open({}).state()
+    assert told.value.thing == "state" and said in told.value.value
+
+
+def test_what_a_module_prints_stays_out_of_the_answers(folder, capsys):
+    env_of(folder, f"print('hello')\n{TOOLS}").tools.open({})
+    assert capsys.readouterr().out == ""
+
+
+def test_too_few_scenarios_to_split_are_one_clear_error(folder):
+    with pytest.raises(ParamError, match="no scenario for test among 1") as told:
+        env_of(folder, tasks=json.dumps(BASE[:1])).tasks()
+    assert told.value.remedy == "write three scenarios or more, or give each task its split"
+
+
+def test_a_changed_module_or_task_file_makes_the_stored_tasks_old(folder):
+    """Comments change nothing; a module that no longer loads has changed."""
+    env = env_of(folder, name="watched")
+    (folder / "params.yaml").write_text("envs: {custom: {module: watched}}\nstarts: {}\nrounds: {}\n")
+    (folder / "dvc.yaml").write_text("")
+    lineage = Lineage(load_params(folder / "params.yaml"))
+    assert changed_tools(folder, lineage) == {}  # nothing is stored
+    write_table(tasks_path(folder, "custom"), "tasks", rows_of_tasks(env.tasks()))
+    assert changed_tools(folder, lineage) == {}
+    changed = {"custom": "its tools or tasks"}
+    for file, text, expected in [
+        ("tasks.yaml", TASKS + "\n# more\n", {}),
+        ("tasks.yaml", TASKS.replace("add it", "add that"), changed),
+        ("watched.py", TOOLS + "\nX = 1\n", changed),
+        ("watched.py", "def f(:", changed),
+    ]:
+        before = (folder / file).read_text()
+        (folder / file).write_text(text)
+        assert changed_tools(folder, lineage) == expected, text
+        (folder / file).write_text(before)
 
 
 def test_a_class_is_offered_where_the_module_has_one(folder):

@@ -10,6 +10,7 @@ from seal.commands import report as command
 from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.params import CollectParams, EvaluateParams
+from seal.diagnose.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
 from seal.evaluate.suite import evaluate_policy
@@ -26,7 +27,7 @@ from seal.store.tables import (
     rows_of_verdicts,
     write_table,
 )
-from seal.train.loop import judge
+from seal.train.fresh import judge
 
 ENV = ShopEnv(train=6, dev=2, test=5)
 EVIL = "<script>alert('x')</script>"
@@ -119,6 +120,15 @@ def test_the_page_tells_the_story(tree):
     assert "r2: 1 of 1 hold (1 tables)" in text and "24 train" in text and "params.yaml sha256" in text
     assert re.search(r"expected: <code>\w+", text)
     assert str(tree) not in text
+
+
+def test_the_proof_of_the_labels_is_a_picture_where_it_was_run(tree):
+    assert "Injected faults" not in page(tree)
+    path = tree / "results" / "inject.csv"
+    write_rows(path, [Row("shop", "fault", "drop", "missing_tool_call", "missing_tool_call", 1234, 1234, 1234, 9, 0)])
+    text = page(tree)
+    path.unlink()
+    assert "Injected faults" in text and "1,234 gold trajectories of shop" in text and 'aria-label="confusion"' in text
 
 
 def test_equal_rounds_give_equal_bytes_and_the_command_prints_the_table(tree, tmp_path, capsys):

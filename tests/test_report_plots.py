@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from seal.report.plots import Point, cue_uplift, label_shift, learning_curve, mismatch
+from seal.report.plots import Point, confusion, cue_uplift, label_shift, learning_curve, mismatch
 
 POINTS = [
     Point("r0", 0, (0.1, 0.05, 0.2), (0.1, 0.0, 0.2)),
@@ -19,6 +19,8 @@ PLOTS = {
     "mismatch": lambda: mismatch([("r0", POINTS[0].strict, None), ("r1", (0.3, 0.2, 0.4), (0.6, 0.5, 0.7))]),
     "uplift": lambda: cue_uplift([("tool.param: <b> & 'c'", (0.2, 0.1, 0.3)), ("t: none", (0.0, -0.1, 0.1))]),
     "empty": lambda: cue_uplift([]),
+    "confusion": lambda: confusion(["a<b", "c"], {("a<b", "a<b"): 1200, ("a<b", "c"): 3, ("c", "c"): 7}),
+    "no confusion": lambda: confusion([], {}),
     "nothing fails": lambda: label_shift([("r0", {})]),
     "one round": lambda: learning_curve([POINTS[:1]]),
 }

@@ -1,10 +1,13 @@
 """Episodes: bookkeeping laws of the token ledger, stop reasons, interface modes, determinism, isolation."""
 
+from dataclasses import replace
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal.core.types import Call
+from seal.env import load_env
 from seal.env.shop import SHOP, ShopEnv
 from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Action, Limits
@@ -12,7 +15,7 @@ from seal.policy.nano import NanoPolicy, nano_config
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.scripted import GoldPolicy
 from seal.policy.words import END, WordCodec, build_vocabulary
-from seal.rollout.engine import play
+from seal.rollout.engine import Request, play
 from seal.rollout.ledger import Ledger
 from seal.rollout.plan import choose_tasks, requests_for
 from seal.verify.outcome import success
@@ -178,3 +181,25 @@ def test_a_withheld_tool_runs_as_the_executor_has_it():
     tool = next(iter(task.holdout))
     assert ENV.open(task).call(Call(tool, {})).error_kind == "missing_argument"
     assert tool in {t.name for t in SHOP.tools}
+
+
+def test_a_long_observation_ends_one_task_and_the_others_go_on():
+    """The handed case env_context_overflow: no normal end of the turn, and no abort of the run."""
+    env = load_env("bfcl")
+    task = next(
+        task
+        for task in env.tasks()
+        if task.category == "long_context"
+        and len(task.turns) > 1
+        and any(len(env.open(task).call(call).raw) > 20_000 for call in task.turns[0].gold[:1])
+    )
+    played = Request("long", task, 0, 1, start_turn=1)
+    limits = Limits(4, 1500)
+    assert len(CODEC.prompt(env.docs(task, 0), ())) < limits.context
+    (long_one,) = play(env, tiny(), [replace(played, start_turn=0)], limits=limits)
+    assert long_one.steps and long_one.stop_reason != "context_overflow"  # what it was told at first does fit
+    cut, other = play(env, tiny(), [played, replace(played, rollout_id="other", start_turn=0)], limits=limits)
+    assert cut.stop_reason == "context_overflow" and {step.turn for step in cut.steps} == {0}
+    assert other.steps == long_one.steps
+    verdicts = verify(env, task, cut.calls_by_turn(len(task.turns)))
+    assert verdicts[0].valid and not success(task, verdicts, cut)

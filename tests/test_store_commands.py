@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from store_cases import write_tree
@@ -70,6 +71,13 @@ def test_wrong_sql_is_a_usage_error_with_the_reason(seal):
 
 def test_a_plan_is_shown_as_it_is(seal):
     assert "─" in seal("sql", "EXPLAIN FROM outcomes")[1]
+    assert "─" in seal("sql", "FROM outcomes", "--explain")[1]
+    assert seal("sql", "FROM outcomes", "--explain", "--format", "csv")[0] == 2
+
+
+def test_a_limit_holds_for_every_format(seal):
+    assert len(seal("sql", "FROM range(100000000000)", "--limit", "2", "--format", "csv")[1].splitlines()) == 3
+    assert len(json.loads(seal("sql", "FROM outcomes", "--format", "json")[1])) > 50
 
 
 def test_top_counts_root_failures_against_the_parent(seal):
@@ -77,13 +85,13 @@ def test_top_counts_root_failures_against_the_parent(seal):
     assert code == 0
     assert out.startswith("r1, evaluate, interface off")
     assert "change against r0" in out
-    lines = [line.split() for line in out.splitlines()[4:-2]]
+    lines = [line.split() for line in out.splitlines()[5:-2]]
     assert len(lines) == 10
-    counts = [int(line[5]) for line in lines]
+    counts = [int(line[5]) + int(line[6]) for line in lines]
     assert counts == sorted(counts, reverse=True)
     assert out.rstrip().endswith(f"seal show {lines[0][-1]}")
     total = "SELECT count(*) AS n FROM failures WHERE round = 'r1' AND phase = 'evaluate' AND interface_mode = 'off'"
-    everything = seal("top", "r1", "-n", "1000")[1].splitlines()[4:-2]
+    everything = seal("top", "r1", "-n", "1000")[1].splitlines()[5:-2]
     assert (
         sum(int(line.split()[5]) for line in everything)
         == json.loads(seal("sql", total, "--format", "json")[1])[0]["n"]
@@ -151,6 +159,33 @@ def test_a_missing_table_of_an_evaluation_is_one_error(tmp_path, capsys, table):
     next(root.glob(f"data/rounds/r1/evaluate/{table}.parquet")).unlink()
     assert main(["sql", "SELECT count(*) FROM verdicts", "--root", str(root)]) == 3
     assert f"{table}.parquet" in capsys.readouterr().err
+
+
+def _broken(tmp_path, capsys, change):
+    """The code and the error of a question to a workspace that `change` broke, given its verdicts file."""
+    root = write_tree(tmp_path)
+    (root / "params.yaml").write_text(PARAMS)
+    change(root / "data" / "rounds" / "r1" / "verify" / "verdicts.parquet")
+    return main(["sql", "SELECT count(*) FROM outcomes", "--root", str(root)]), capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.unlink(),
+        lambda path: path.write_bytes(b"PAR1 and no more"),
+        lambda path: pq.write_table(pa.table({"a": [1]}), path),
+        lambda path: pq.write_table(pq.read_table(path).drop(["turn"]), path),
+        lambda path: pq.write_table(pq.read_table(path).cast(_texts(pq.read_schema(path))), path),
+    ],
+)
+def test_a_broken_table_is_one_error_that_names_the_file(tmp_path, capsys, change):
+    code, err = _broken(tmp_path, capsys, change)
+    assert code == 3 and err.count("error:") == 1 and "r1/verify/verdicts.parquet" in err
+
+
+def _texts(schema):
+    return pa.schema([field.with_type(pa.string()) if field.name == "turn" else field for field in schema])
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Views over all rounds: lineage in every row, typed and empty without tables, closed to everything else."""
 
+import pyarrow.parquet as pq
 import pytest
 from store_cases import LINEAGE, write_tree
 
 from seal.core.errors import ArtifactError, ParamError
-from seal.store.derived import DERIVED
+from seal.diagnose import priority
+from seal.store.derived import CERTAIN, DERIVED
 from seal.store.schemas import TABLES
 from seal.store.views import ask, connect, open_root, rows
 
@@ -110,6 +112,64 @@ def test_a_broken_table_is_told(tmp_path):
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(ArtifactError, match="dvc checkout"):
         connect(tmp_path)
+
+
+@pytest.mark.parametrize("rounds", [["r1"], ["r0", "r1", "r2"]])
+def test_tables_of_an_older_version_lack_a_column_and_answer(tmp_path, rounds):
+    root = write_tree(tmp_path)
+    new = [ask(connect(root, LINEAGE), f"FROM {name}").schema for name in ("verdicts", "failures", "recoveries")]
+    for path in (p for name in rounds for p in root.glob(f"data/rounds/{name}/*/verdicts.parquet")):
+        pq.write_table(pq.read_table(path).drop(["confidence"]), path)
+    old = connect(root, LINEAGE)
+    for name, schema in zip(("verdicts", "failures", "recoveries"), new, strict=True):
+        assert dict(
+            zip(*[ask(old, f"FROM {name}").schema.names, ask(old, f"FROM {name}").schema.types], strict=True)
+        ) == dict(zip(schema.names, schema.types, strict=True))
+    found = ask(old, "SELECT round, count(confidence) AS known, count(*) AS n FROM verdicts GROUP BY ALL").to_pylist()
+    assert {row["round"]: row["known"] for row in found} == {
+        row["round"]: 0 if row["round"] in rounds else row["n"] for row in found
+    }
+
+
+def test_the_matrix_of_parameters_is_what_the_labels_say(con):
+    found = ask(con, "SELECT sum(n) AS n, min(calls) AS calls, bool_and(n >= tasks) AS more FROM parameter_matrix")
+    by_hand = """
+        SELECT count(DISTINCT (round, phase, rollout_id, turn, tool, parameter, label, detail)) AS n
+        FROM diagnoses WHERE root AND tool <> '' AND parameter <> '' AND label NOT IN ('pass', 'correct_abstention')
+    """
+    assert found["n"][0].as_py() == ask(con, by_hand)["n"][0].as_py() > 0
+    assert found["calls"][0].as_py() > 0 and found["more"][0].as_py()
+
+
+def test_what_counts_as_sure_is_one_figure():
+    assert CERTAIN == priority.CERTAIN
+
+
+def test_labels_that_come_together_are_counted_both_ways(con):
+    pairs = ask(con, "FROM co_occurrence WHERE phase = 'evaluate'").to_pylist()
+    assert pairs
+    mirror = {(row["round"], row["interface_mode"], row["other"], row["label"]): row for row in pairs}
+    for row in pairs:
+        other = mirror[row["round"], row["interface_mode"], row["label"], row["other"]]
+        assert (row["n"], row["n_label"], row["lift"]) == (other["n"], other["n_other"], pytest.approx(other["lift"]))
+        assert 0 < row["share"] <= 1
+
+
+def test_positions_share_out_the_failures(con):
+    same = "round = 'r1' AND phase = 'evaluate' AND interface_mode = 'off'"
+    found = ask(con, f"SELECT sum(n) AS n, max(rate) AS most FROM positions WHERE {same}").to_pylist()[0]
+    assert found["n"] == ask(con, f"SELECT count(*) AS n FROM failures WHERE {same}")["n"][0].as_py()
+    assert 0 < found["most"] <= 1
+
+
+def test_a_profile_is_followed_along_its_line(con):
+    rows_ = ask(con, "FROM profile_trend WHERE round = 'r2'").to_pylist()
+    assert len(rows_) == ask(con, "SELECT count(*) AS n FROM profile WHERE round = 'r2'")["n"][0].as_py()
+    for row in rows_:
+        assert len(row["rates"]) == 2  # r1 and r2: the start has no profile
+        assert row["rates"][-1] == row["rate"]
+        assert row["slope"] == pytest.approx(row["rates"][1] - row["rates"][0])
+    assert ask(con, "SELECT count(slope) AS n FROM profile_trend WHERE round = 'r1'")["n"][0].as_py() == 0
 
 
 def test_a_stage_that_still_writes_is_not_there(tmp_path, tree):

@@ -296,3 +296,13 @@ def test_unknown_format_and_mode_are_told():
 )
 def test_error_kinds_of_results(text, kind):
     assert error_kind(text) == kind
+
+
+@pytest.mark.parametrize("format", ["qwen_xml", "llama_json", "openai"])
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_of_a_key_that_json_holds_twice_the_last_value_counts(format, mode):
+    """As json.loads has it, which the official handlers and the servers call."""
+    body = '{"name": "mul", "name": "add", "arguments": {"a": 1, "b": 2, "a": 3}}'
+    text = f"<tool_call>\n{body}\n</tool_call>" if format == "qwen_xml" else body
+    parsed = parse(text, format, None, mode)
+    assert parsed.calls == (Call("add", {"a": 3, "b": 2}),) and not parsed.errors and not parsed.repairs

@@ -1,6 +1,7 @@
 """TRL's step against the same maths in plain torch, and what the trainer leaves behind. Importing TRL takes seconds."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 from train_cases import group, tiny_policy
@@ -32,7 +33,7 @@ def trained(settings, policy=None, batch=BATCH):
     return policy.model, metrics
 
 
-def plain(settings, batch=BATCH, reference=False):
+def plain(settings, batch=BATCH, reference=None):
     """GRPO by hand: every update on the whole batch, old logprobs from the policy that entered the step."""
     from seal.train.plain import adamw, token_logprobs
 
@@ -41,13 +42,13 @@ def plain(settings, batch=BATCH, reference=False):
     for _ in range(settings.steps):
         with torch.no_grad():
             old = token_logprobs(model, batch.rows)[0]
-            ref = token_logprobs(start, batch.rows)[0]
+            ref = token_logprobs(reference or start, batch.rows)[0]
         for _ in range(settings.num_iterations):
             logprobs, mask, advantages = token_logprobs(model, batch.rows)
             ratio = (logprobs - old).exp()
             clipped = ratio.clamp(1 - settings.epsilon, 1 + settings.epsilon)
             per_token = -torch.minimum(ratio * advantages, clipped * advantages)
-            if reference:
+            if settings.beta:
                 per_token = per_token + settings.beta * ((ref - logprobs).exp() - (ref - logprobs) - 1)
             optimizer.zero_grad()
             ((per_token * mask).sum() / batch.n_tokens).backward()
@@ -72,8 +73,26 @@ def test_the_update_equals_plain_torch(iterations):
 def test_the_update_with_a_kl_term_equals_plain_torch():
     settings = OptimSettings(2, 16, lr=1e-2, minibatches=1, num_iterations=2, beta=0.5)
     model, metrics = trained(settings)
-    assert distance(model, plain(settings, reference=True)) < 1e-5
-    assert metrics[1]["kl"] > 0
+    assert distance(model, plain(settings)) < 1e-5
+    assert metrics[0]["kl"] < metrics[1]["kl"]
+
+
+def test_the_reference_of_the_kl_term_is_the_parent_or_the_policy_that_is_given():
+    other = tiny_policy(seed=5).model
+    weights = {name: p.detach() for name, p in other.named_parameters()}
+    settings = OptimSettings(2, 16, lr=1e-2, minibatches=1, num_iterations=2, beta=0.5, reference=weights)
+    model, metrics = trained(settings)
+    assert distance(model, plain(settings, reference=other)) < 1e-5
+    assert metrics[0]["kl"] > 0.001
+
+
+@pytest.mark.parametrize("loss", ["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"])
+def test_parts_of_a_minibatch_add_up_to_it_for_every_loss(loss):
+    settings = OptimSettings(2, 16, lr=1e-2, minibatches=2, loss=loss)
+    whole, metrics = trained(settings)
+    pieces, again = trained(replace(settings, micro_batch=3))
+    assert distance(pieces, whole) < 2e-5 < distance(whole, tiny_policy().model)
+    assert again[0]["loss"] == pytest.approx(metrics[0]["loss"], abs=1e-5)
 
 
 def test_rows_without_advantage_and_micro_batches_do_not_change_the_update():
@@ -126,3 +145,26 @@ def test_an_adapter_is_trained_and_the_base_is_not(beta):
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed and all("lora" in name for name in changed)
     assert (metrics[1]["kl"] is not None) == (beta > 0)
+
+
+def test_an_adapters_reference_can_be_another_adapter():
+    from peft import LoraConfig, get_peft_model
+
+    def policy():
+        made = tiny_policy()
+        torch.manual_seed(1)
+        config = LoraConfig(r=2, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
+        made.model = get_peft_model(made.model, config)
+        return made
+
+    other = policy().model
+    with torch.no_grad():
+        for name, p in other.named_parameters():
+            if "lora_B" in name:
+                p.add_(0.3)
+    weights = {name: p.detach() for name, p in other.named_parameters() if p.requires_grad}
+    settings = OptimSettings(1, 16, lr=1e-2, minibatches=1, beta=0.1)
+    _, parents = trained(settings, policy())
+    model, starts = trained(replace(settings, reference=weights), policy())
+    assert parents[0]["kl"] == 0.0 < starts[0]["kl"]
+    assert set(model.peft_config) == {"default"}

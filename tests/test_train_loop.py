@@ -29,7 +29,7 @@ def one_thread():
 COLLECTED = [*group("a", 2, 2, ("full", "off")), *group("b", 0, 4)]
 
 
-def fresh(step):
+def fresh(step, seen=(), n=0):
     """Rollouts that depend on the step alone, as those of a fixed policy would."""
     return [*group(f"s{step}", 1 + step % 2, 3, ("full", "off")), *group(f"z{step}", 4, 0)]
 
@@ -38,9 +38,9 @@ def run(params, resume_dir=None, stop_after=None, policy=None):
     policy = policy or tiny_policy()
     modes = []
 
-    def play(step):
+    def play(step, seen=(), n=0):
         modes.append(policy.model.training)
-        return fresh(step)
+        return fresh(step, seen, n)
 
     def progress(row):
         if row["step"] == stop_after:
@@ -56,7 +56,7 @@ def same_weights(one, other):
     return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
-ALGORITHMS = [pytest.param("grpo", marks=pytest.mark.slow), "sft"]
+ALGORITHMS = [pytest.param("grpo", marks=pytest.mark.slow), "sft", "dpo"]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -151,6 +151,66 @@ def test_rows_of_other_lengths_do_not_change_a_rows_logprobs():
         assert torch.allclose(together[i, start : start + n], token_logprobs(model, [row])[0][0], atol=1e-5)
 
 
+def test_groups_without_signal_are_replaced_counted_and_recalled(tmp_path):
+    asked = []
+
+    def play(step, seen=(), n=0):
+        asked.append((step, n, len(seen)))
+        return group(f"m{step}-{len(asked)}", 1, 1) if n else fresh(step)
+
+    params = TrainParams(algorithm="sft", steps=2, zero_variance="resample")
+    loop = Loop(COLLECTED, play, params, "r1")
+    policy = tiny_policy()
+    loop.run(policy, OptimSettings(2, 24, lr=1e-2))
+    # step 0: one of two groups is all fail, and the one that replaces it is mixed; step 1 likewise
+    assert asked == [(0, 1, 8), (1, 0, 10), (1, 1, 9)]
+    curve = loop.result.curve
+    assert [row["rollouts"] for row in curve] == [10, 11] and [row["mixed_groups"] for row in curve] == [2, 2]
+    assert loop.result.steps == [0, 0] + [1] * 11 and len(loop.result.fresh) == 13
+    phases = {(row["train_step"], row["phase"]) for row in loop.result.weights}
+    assert phases == {(0, "collect"), (0, "train"), (1, "train")}
+
+
+def test_replacing_ends_where_nothing_new_is_left():
+    asked = []
+
+    def play(step, seen=(), n=0):
+        asked.append(n)
+        return group(f"z{len(asked)}", 0, 2)
+
+    loop = Loop(group("a", 0, 4), play, TrainParams(algorithm="sft", steps=1, zero_variance="resample"), "r1")
+    loop.run(tiny_policy(), OptimSettings(1, 24))
+    assert asked == [1, 1]  # twice, and no more
+
+
+def test_a_curriculum_prefers_tasks_between_always_and_never_and_excludes_none():
+    from seal.core.types import Task, UserTurn
+    from seal.rollout.plan import choose_tasks
+    from seal.train.fresh import task_weights
+
+    tasks = [Task(name, "shop", "c", "s", "train", (UserTurn("hi"),), {}, ()) for name in "abcd"]
+    seen = [*group("a", 8, 0), *group("b", 4, 4), *group("c", 0, 8)]
+    weights = task_weights(tasks, seen, 2.0)
+    assert 0 < weights["a"] < weights["b"] == weights["d"] == 1.0
+    assert weights["a"] == pytest.approx(weights["c"])
+    assert set(task_weights(tasks, seen, 0.0).values()) == {1.0}
+    drawn = [task.task_id for step in range(300) for task in choose_tasks(tasks, 1, 0, 1, "train", step, weights)]
+    assert 0 < drawn.count("a") < 60 and drawn.count("b") > 90 and drawn.count("d") > 90
+    again = [choose_tasks(tasks, 2, 0, 1, "train", 3, weights) for _ in range(2)]
+    assert again[0] == again[1] and len({task.task_id for task in again[0]}) == 2
+
+
+def test_rollouts_of_another_policy_are_refused():
+    from seal.train.loop import check_player
+
+    class Other:
+        hash = "q"
+
+    check_player(type("Own", (), {"hash": "p"}), COLLECTED)
+    with pytest.raises(ArtifactError, match="played by p, and this is q"):
+        check_player(Other, COLLECTED)
+
+
 def test_no_training_leaves_the_policy_alone():
     policy = tiny_policy()
     for params in (TrainParams(algorithm="none"), TrainParams(steps=0)):
@@ -161,7 +221,7 @@ def test_no_training_leaves_the_policy_alone():
 
 
 def test_an_unknown_algorithm_and_a_missing_verdict_say_what_to_do():
-    with pytest.raises(ParamError, match="one of grpo, sft, none"):
+    with pytest.raises(ParamError, match="one of grpo, sft, dpo, none"):
         run(replace(TrainParams(), algorithm="ppo"))
     rollouts = [j.rollout for j in COLLECTED]
     with pytest.raises(ArtifactError, match="verify stage"):

@@ -9,7 +9,8 @@ from seal.core.params import CollectParams, TrainParams
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState, Item
 from seal.rollout.collect import collect
-from seal.train.loop import judge, train_round
+from seal.train.fresh import judge
+from seal.train.loop import train_round
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

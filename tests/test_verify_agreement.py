@@ -10,7 +10,7 @@ import pytest
 from seal.core.types import Call
 from seal.env import load_env
 from seal.verify.bfcl import EXECUTOR
-from seal.verify.gold import gold_turns
+from seal.verify.gold import gold_program
 from seal.verify.turns import verify
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -84,14 +84,14 @@ def test_verdicts_are_alike_whatever_was_judged_before():
 
 def test_gold_is_recognised_by_type_and_value():
     task = TASKS["multi_turn_base_0"]
-    turn = gold_turns(ENV, task)[0]
+    turn = gold_program(ENV, task).turns[0]
     assert turn.is_played(task.turns[0].gold) and not turn.is_played(task.turns[0].gold[1:])
     number = next(
         t for t in ENV.tasks() for call in t.turns[0].gold if any(type(v) is int for v in call.arguments.values())
     )
     calls = list(number.turns[0].gold)
     as_float = [Call(c.name, {k: float(v) if type(v) is int else v for k, v in c.arguments.items()}) for c in calls]
-    assert as_float == calls and not gold_turns(ENV, number)[0].is_played(as_float)
+    assert as_float == calls and not gold_program(ENV, number).turns[0].is_played(as_float)
 
 
 def test_no_instance_is_left_anywhere():

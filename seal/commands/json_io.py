@@ -1,5 +1,7 @@
 """JSON in and out of the single-shot verbs."""
 
+import argparse
+import io
 import json
 import math
 import sys
@@ -7,6 +9,12 @@ from pathlib import Path
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Json
+
+
+def describe_stdin(parser: argparse.ArgumentParser, shape: str, example: str) -> None:
+    """Let a verb's help say what it reads, with one command to try."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"standard input: {shape}\n\nexample:\n  {example}"
 
 
 def parsed(text: str) -> Json:
@@ -26,6 +34,8 @@ def _finite(digits: str) -> float:
 
 def read_text() -> str:
     """All of standard input. Raises ParamError where it is no UTF-8."""
+    if isinstance(sys.stdin, io.TextIOWrapper):  # whatever the locale says
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from seal.commands import json_io
 
+EXAMPLE = "seal parse --format pythonic <<< '[add(a=1, b=2)]'"
 FORMATS = ("pythonic", "qwen_xml", "llama_json", "openai", "words")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    json_io.describe_stdin(parser, "what the policy wrote, UTF-8 text", EXAMPLE)
     parser.add_argument("--format", required=True, choices=FORMATS, help="how the policy writes calls")
     parser.add_argument("--mode", choices=("strict", "lenient"), default="strict", help="(default: %(default)s)")
     parser.add_argument(

@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from seal.commands.custom_env import changed_tools
     from seal.core.params import load_params
     from seal.report.tables import results_table
     from seal.store.lineage import Lineage
@@ -21,7 +22,8 @@ def run(args: argparse.Namespace) -> int:
     if args.out and (args.out.is_dir() or not args.out.parent.is_dir()):
         raise ParamError("--out", args.out, "name a file in a folder that exists")
     print(results_table(args.root))
-    for name, key in changed_since(args.root, Lineage(load_params(args.root / "params.yaml"))).items():
+    lineage = Lineage(load_params(args.root / "params.yaml"))
+    for name, key in changed_since(args.root, lineage, changed_tools(args.root, lineage)).items():
         print(f"{name}: measured before {key} changed; run it again: seal run")
     if not args.table:
         from seal.report.html import write_report

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError, RoundError
 from seal.core.params import load_params
 from seal.store.lineage import Lineage, find_root
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 def tree(root: Path, lineage: Lineage) -> str:
     """One line a round: indented by depth, strict score with interval, gain over its parent, cues in the interface."""
-    lines, stale = [], changed_since(root, lineage)
+    lines, stale = [], changed_since(root, lineage, changed_tools(root, lineage))
     for name, depth in lineage.walk():
         label, found = "  " * depth + name, read_metrics(root, name)
         note = f"  (before {stale[name]} changed)" if found and name in stale else ""

@@ -1,105 +1,31 @@
 """`seal sql "..."`: one SQL question over the tables of all rounds. See docs/tables.md and the README's ten."""
 
 import argparse
-import csv
-import io
-import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from seal.commands.answers import add_format, check_format, write_answer
 from seal.core.errors import ParamError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-WIDTH = 60  # characters of a cell in the plain table
+ROWS = 50  # of a plain table, where nothing else is said
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", help="one SELECT; try 'SHOW TABLES'")
-    parser.add_argument("--format", choices=("table", "csv", "json", "parquet"), default="table")
+    add_format(parser)
+    parser.set_defaults(limit=None)  # then only a plain table is cut
+    parser.add_argument("--explain", action="store_true", help="show how it would be answered, and do not")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write there instead of printing")
-    parser.add_argument("--limit", type=int, default=50, help="rows of a plain table (0: all; default: 50)")
     parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
 
 
 def run(args: argparse.Namespace) -> int:
     from seal.store.views import ask, open_root
 
-    if args.format == "parquet" and not args.output:
-        raise ParamError("--format parquet", "without --output", "say where: --output FILE")
-    if args.output and (args.output.is_dir() or not args.output.parent.is_dir()):
-        raise ParamError("--output", args.output, "name a file in a folder that exists")
-    if args.limit < 0:
-        raise ParamError("--limit", args.limit, "a number of rows, 0 for all")
-    most = args.limit + 1 if args.limit and args.format == "table" else 0
-    answer = ask(open_root(args.root), args.query, most)
-    if args.format == "parquet":
-        from seal.store.parquet import write_parquet
-
-        write_parquet(args.output, answer)
-    elif args.output:
-        from seal.store.files import atomic_file
-
-        with atomic_file(args.output) as partial:
-            partial.write_text(_text(answer, args.format, args.limit), encoding="utf-8")
-    else:
-        sys.stdout.write(_text(answer, args.format, args.limit))
+    limit = args.limit if args.limit is not None else ROWS if args.format == "table" else 0
+    check_format(args.format, args.output, limit)
+    if args.explain and args.format != "table":
+        raise ParamError("--explain", f"with --format {args.format}", "a plan is text: leave the format out")
+    query = f"EXPLAIN {args.query}" if args.explain else args.query
+    most = limit + 1 if limit and args.format == "table" else limit  # one more row tells that there are more
+    write_answer(ask(open_root(args.root), query, 0 if args.explain else most), args.format, args.output, limit)
     return 0
-
-
-def _text(answer: "pa.Table", form: str, limit: int) -> str:
-    if form == "csv":
-        return _csv(answer)
-    if form == "json":
-        rows = [dict(zip(answer.column_names, row, strict=True)) for row in _rows(answer)]
-        return json.dumps(rows, indent=1, ensure_ascii=False, default=str) + "\n"
-    return _plain(answer, limit)
-
-
-def _rows(answer: "pa.Table") -> list[tuple[Any, ...]]:
-    """By position, because a query can name two columns alike."""
-    return list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
-
-
-def _csv(answer: "pa.Table") -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(answer.column_names)
-    writer.writerows([_flat(value) for value in row] for row in _rows(answer))
-    return text.getvalue()
-
-
-def _plain(answer: "pa.Table", limit: int) -> str:
-    import pyarrow.types as kinds
-
-    from seal.report.tables import text_table
-
-    if answer.column_names == ["explain_key", "explain_value"]:
-        return "\n".join(answer["explain_value"].to_pylist()) + "\n"
-    shown = answer.slice(0, limit) if limit else answer
-    rows = [tuple(map(_cell, row)) for row in _rows(shown)]
-    left = [i for i, field in enumerate(answer.schema) if not _is_number(kinds, field.type)]
-    more = f"the first {shown.num_rows:,} rows; all: --limit 0"
-    said = more if answer.num_rows > shown.num_rows else f"{answer.num_rows:,} row{'s' * (answer.num_rows != 1)}"
-    return f"{text_table(answer.column_names, rows, left)}\n({said})\n"
-
-
-def _is_number(kinds: Any, kind: "pa.DataType") -> bool:
-    return kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)
-
-
-def _flat(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else value
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.4f}".rstrip("0").rstrip(".")
-    text = str(_flat(value)).replace("\n", "\\n")
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"

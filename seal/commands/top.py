@@ -7,8 +7,9 @@ from typing import Any
 from seal.core.errors import ParamError, RoundError
 
 PHASES = ("evaluate", "collect", "train")
-HEAD = ("#", "label", "tool", "parameter", "detail", "turns", "share", "change", "example")
-# Bare rollouts alone: what the policy fails at by itself. The example is the shortest episode.
+HEAD = ("#", "label", "tool", "parameter", "detail", "turns", "fallout", "share", "change", "example")
+# Bare rollouts alone: what the policy fails at by itself, and the later turns that failed only because of it (fallout).
+# Worth most is what is behind most failing turns. The example is the shortest episode.
 QUERY = """
 WITH bare AS (
   SELECT round, phase, rollout_id, n_steps FROM trajectories
@@ -17,17 +18,21 @@ WITH bare AS (
   SELECT round, count(DISTINCT (rollout_id, turn)) AS turns FROM bare JOIN diagnoses USING (round, phase, rollout_id)
   GROUP BY round
 ), counts AS (
-  SELECT round, label, tool, parameter, detail, count(*) AS n, arg_min(rollout_id, (n_steps, rollout_id)) AS example
-  FROM bare JOIN failures USING (round, phase, rollout_id) GROUP BY ALL
+  SELECT round, label, tool, parameter, detail, count(*) AS n, sum(consequences)::BIGINT AS fallout,
+    arg_min(rollout_id, (n_steps, rollout_id)) AS example
+  FROM bare JOIN failures USING (round, phase, rollout_id)
+  JOIN (SELECT round, phase, rollout_id, root_turn AS turn, consequences FROM cascades)
+    USING (round, phase, rollout_id, turn)
+  GROUP BY ALL
 )
-SELECT now.label, now.tool, now.parameter, now.detail, now.n, now.n / t.turns AS share,
+SELECT now.label, now.tool, now.parameter, now.detail, now.n, now.fallout, now.n / t.turns AS share,
   now.n / t.turns - coalesce(before.n, 0) / before_turns.turns AS change, now.example
 FROM counts now JOIN turns t USING (round)
 LEFT JOIN turns before_turns ON before_turns.round = $parent
 LEFT JOIN counts before ON before.round = $parent
   AND (before.label, before.tool, before.parameter, before.detail) = (now.label, now.tool, now.parameter, now.detail)
 WHERE now.round = $round
-ORDER BY now.n DESC, change DESC NULLS LAST, now.label, now.tool, now.parameter, now.detail
+ORDER BY now.n + now.fallout DESC, now.n DESC, change DESC NULLS LAST, now.label, now.tool, now.parameter, now.detail
 LIMIT $limit
 """
 
@@ -57,11 +62,12 @@ def run(args: argparse.Namespace) -> int:
     values = {"round": here["round"], "parent": here["parent"] or "", "phase": here["phase"], "limit": args.n}
     found = rows(con, QUERY, values)
     against = f", change against {here['parent']}" if here["parent"] else ""
-    print(f"{here['round']}, {here['phase']}, interface off: root failures by user turn{against}\n")
+    print(f"{here['round']}, {here['phase']}, interface off: root failures by user turn, fallout: turns that failed")
+    print(f"only because of them{against}\n")
     if not found:
         print("no user turn failed by itself")
         return 0
-    print(text_table(HEAD, [_cells(i, row) for i, row in enumerate(found, 1)], (1, 2, 3, 4, 8)))
+    print(text_table(HEAD, [_cells(i, row) for i, row in enumerate(found, 1)], (1, 2, 3, 4, 9)))
     print(f"\nlook at one: seal show {found[0]['example']}")
     return 0
 
@@ -69,4 +75,13 @@ def run(args: argparse.Namespace) -> int:
 def _cells(i: int, row: dict[str, Any]) -> tuple[str, ...]:
     change = "-" if row["change"] is None else f"{100 * row['change']:+.1f}"
     place = (row[name] or "-" for name in ("tool", "parameter", "detail"))
-    return (str(i), row["label"], *place, str(row["n"]), f"{100 * row['share']:.1f}%", change, row["example"])
+    return (
+        str(i),
+        row["label"],
+        *place,
+        str(row["n"]),
+        str(row["fallout"]),
+        f"{100 * row['share']:.1f}%",
+        change,
+        row["example"],
+    )

@@ -15,7 +15,7 @@ from seal.diagnose.evidence import (
 )
 from seal.diagnose.finding import Finding
 from seal.diagnose.graded import explain_graded
-from seal.diagnose.priority import primary
+from seal.diagnose.priority import parse_priority, primary
 from seal.diagnose.roots import Alignment
 from seal.diagnose.trace import Trace
 from seal.env.base import Environment
@@ -29,13 +29,14 @@ def diagnose(
     task: Task,
     rollout: Rollout,
     verdicts: Sequence[Verdict],
-    priority: Sequence[Label] = DEFAULT_PRIORITY,
+    priority: Sequence[str] | str = DEFAULT_PRIORITY,
 ) -> list[Diagnosis]:
     """Labels of every user turn of `task`, in order of turns, the primary one of a turn first. Deterministic.
 
     Only a failing rollout is re-executed, and of it only what deciding root or consequence takes.
     """
-    return Diagnoser(env, task, rollout, verdicts).run(priority)
+    order = parse_priority(priority) if isinstance(priority, str) else priority
+    return Diagnoser(env, task, rollout, verdicts).run(order)
 
 
 class Diagnoser:
@@ -81,9 +82,17 @@ class Diagnoser:
                 )
         return rows
 
+    def evidence(self, turn: int) -> TurnEvidence | None:
+        """What the rules look at to explain a failing turn that is no consequence; None for one without a verdict."""
+        verdict = self._verdicts.get(turn)
+        return self._own_evidence(turn, verdict, self._stop(turn)) if verdict else None
+
+    def _stop(self, turn: int) -> str:
+        return self._rollout.stop_reason if turn == self._stop_turn != -1 else ""
+
     def _turn(self, turn: int) -> list[Finding]:
         verdict = self._verdicts.get(turn)
-        stop = self._rollout.stop_reason if turn == self._stop_turn != -1 else ""
+        stop = self._stop(turn)
         if turn > self._stop_turn != -1:
             return self._not_reached(turn)
         if stop == "env_error":
@@ -123,11 +132,15 @@ class Diagnoser:
                 self._source[turn] = source
                 label = Label.RESPONSE_MISMATCH if verdict.state_ok else Label.STATE_MISMATCH
                 return [Finding(label, INHERITED)]
+        return rules.explain(self._own_evidence(turn, verdict, stop))
+
+    def _own_evidence(self, turn: int, verdict: Verdict, stop: str) -> TurnEvidence:
+        """The evidence of a turn's own work, on the gold state before it."""
         own = self._alignment.own(turn)
         state_ok, response_ok = self._alignment.judge(turn, own) if turn else (verdict.state_ok, verdict.response_ok)
         if state_ok and response_ok:  # right on the gold state, and no earlier turn to blame: trust the verdict
             state_ok, response_ok = verdict.state_ok, verdict.response_ok
-        return rules.explain(self._evidence(turn, own, state_ok, response_ok, stop))
+        return self._evidence(turn, own, state_ok, response_ok, stop)
 
     def _root_before(self, turn: int) -> int:
         """The turn that `turn` follows from: the last root failure, or else the latent one, which is labelled here."""

@@ -1,7 +1,7 @@
 """What one user turn shows, gathered before anything is judged. Pure: everything executed is handed in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 
 from seal.core.types import Call, Fact, Json, Result, Step, ToolDoc
 
@@ -66,6 +66,11 @@ class TurnEvidence:
     last_step: int = -1
     stop: str = ""
 
+    def with_goals(self, goals: tuple[Goal, ...]) -> "TurnEvidence":
+        """The same but for its goals; dataclasses.replace takes five times as long."""
+        ours = [getattr(self, name) for name in _REST]
+        return TurnEvidence(self.turn, goals, *ours)
+
     @property
     def unmet(self) -> list[Goal]:
         return [goal for goal in self.goals if not goal.met]
@@ -75,6 +80,9 @@ class TurnEvidence:
         """Indices of attempts that stand for no gold call by name."""
         used = {goal.attempt for goal in self.goals if goal.how in ("exact", "same_tool")}
         return [i for i in range(len(self.attempts)) if i not in used]
+
+
+_REST = tuple(field.name for field in fields(TurnEvidence))[2:]  # after turn and goals
 
 
 def attempts_of(steps: Sequence[Step], results: Sequence[Result] = (), wrote: Sequence[bool] = ()) -> list[Attempt]:
@@ -154,7 +162,7 @@ def align(evidence: TurnEvidence) -> TurnEvidence:
     others = [j for j in sorted(free) if attempts[j].call.name not in names]
     for i, j in zip(unpaired(), others, strict=False):
         pair(i, "other_tool", j)
-    return replace(evidence, goals=_judged(evidence, how, stand_in))
+    return evidence.with_goals(_judged(evidence, how, stand_in))
 
 
 def is_invalid(attempt: Attempt, docs: Mapping[str, ToolDoc], gold: set[str]) -> bool:
@@ -169,20 +177,22 @@ def _shared(a: Call, b: Call) -> int:
 def _judged(evidence: TurnEvidence, how: Sequence[str], stand_in: Sequence[int]) -> tuple[Goal, ...]:
     """A goal is met when it was done as asked; or its effect is there; or its information is, and no later gold call
     broke for want of it."""
-    rows = zip(evidence.goals, how, stand_in, strict=True)
-    goals = [Goal(goal.call, goal.raw, goal.wrote, kind, attempt) for goal, kind, attempt in rows]
     judged: list[Goal] = []
     broke = False
-    for goal in reversed(goals):
-        done = done_as_asked(goal, evidence.attempts)
-        reached = evidence.state_ok if goal.wrote else evidence.response_ok and not broke
-        broke |= goal.how == "exact" and not done
-        judged.append(replace(goal, met=True) if done or reached else goal)
+    for i in range(len(how) - 1, -1, -1):
+        call, raw, wrote = evidence.goals[i].call, evidence.goals[i].raw, evidence.goals[i].wrote
+        exact = how[i] == "exact"
+        done = exact and _ran_as_gold(evidence.attempts[stand_in[i]], raw)
+        reached = evidence.state_ok if wrote else evidence.response_ok and not broke
+        broke |= exact and not done
+        judged.append(Goal(call, raw, wrote, how[i], stand_in[i], done or reached))
     return tuple(reversed(judged))
 
 
 def done_as_asked(goal: Goal, attempts: Sequence[Attempt]) -> bool:
     """Whether the gold call itself ran, and as well as it does in the gold program."""
-    if goal.how != "exact":
-        return False
-    return not attempts[goal.attempt].error or attempts[goal.attempt].raw == goal.raw
+    return goal.how == "exact" and _ran_as_gold(attempts[goal.attempt], goal.raw)
+
+
+def _ran_as_gold(attempt: Attempt, raw: str) -> bool:
+    return not attempt.error or attempt.raw == raw

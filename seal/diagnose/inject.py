@@ -1,6 +1,8 @@
 """Proof by fault injection: gold trajectories with known faults, diagnosed, and counted against what was expected.
 
-What is expected follows from the kind of fault and from what execution did, never from the diagnosis' own alignment.
+A faulty rollout is written as text in some call format and played by the rollout engine, as a policy's would be. What
+is expected follows from the kind of fault (seal.diagnose.mutate) and from what execution did, never from the
+diagnosis' own alignment.
 """
 
 import random
@@ -8,44 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
-from seal.core.types import Call, CallError, Result, Rollout, Step, Task, Verdict
+from seal.core.types import Call, Result, Rollout, Task, Verdict
 from seal.diagnose.diagnosis import diagnose
-from seal.diagnose.evidence import facts_by_place
-from seal.diagnose.places import fault_script
+from seal.diagnose.mutate import CONTROLS, KINDS, NATURE, OF_CALL, mutated, mutated_twice, texts_of
 from seal.env.base import Environment
-from seal.policy.faults import StepScript, TurnScript, gold_script
+from seal.policy.faults import TurnScript, gold_script
+from seal.policy.scripted import ReplayPolicy
+from seal.rollout.engine import Request
+from seal.rollout.engine import play as play_all
 from seal.verify.rollout import verify_rollout
 
-ARGUMENT_FAULTS = (
-    "missing_argument",
-    "extra_argument",
-    "wrong_type",
-    "altered_literal",
-    "wrong_code",
-    "wrong_format",
-    "repeated_failure",
-    "ignored_error",
-)
-# Kind of fault -> the label that its nature asks for. What execution adds is in `expected_labels`.
-NATURE: Mapping[str, Label] = {
-    **dict.fromkeys(ARGUMENT_FAULTS, Label.ARGUMENT_MISMATCH),
-    "unknown_tool": Label.INVALID_TOOL_CALL,
-    "malformed": Label.INVALID_TOOL_CALL,
-    "drop": Label.MISSING_TOOL_CALL,
-    "empty": Label.MISSING_TOOL_CALL,
-    "premature_end": Label.MISSING_TOOL_CALL,
-    "skip_precondition": Label.CONSTRAINT_VIOLATION,
-    "skip_permission": Label.CONSTRAINT_VIOLATION,
-    "stale_referent": Label.STATE_MISMATCH,
-    "wrong_tool": Label.MISSING_TOOL_CALL,
-    "extra_call": Label.SPURIOUS_TOOL_CALL,
-    "spurious": Label.SPURIOUS_TOOL_CALL,
-    "early": Label.SPURIOUS_TOOL_CALL,
-    "loop": Label.BUDGET_EXHAUSTED,
-    "swap": Label.RESPONSE_MISMATCH,
-}
-CONTROLS = ("recovered", "explored")
-KINDS = (*sorted(NATURE), *CONTROLS)
+FORMATS = ("pythonic", "qwen_xml", "llama_json", "openai", "words")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +53,32 @@ class Case:
     right_turns: int
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two faults in one rollout, in two turns or in two calls of one turn (then the two turns are the same).
+
+    `expected`: their labels; `present`: which of them the diagnosis gave to their turns, as roots.
+    """
+
+    kinds: tuple[str, str]
+    turns: tuple[int, int]
+    expected: tuple[str, str]
+    present: tuple[str, ...]
+
+    @property
+    def both(self) -> bool:
+        return self.present == self.expected
+
+
 def injections(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterator[Injected]:
-    """Every kind of fault once a task, at a random turn that has a place for it."""
+    """Every kind of fault once a task, at a random turn that has a place for it, in a random call format."""
     for task in tasks:
-        facts = facts_by_place(env.facts(task.toolset))
         for kind in KINDS:
             rng = random.Random(f"{seed}/{task.task_id}/{kind}")
-            turns = list(range(len(task.turns)))
-            rng.shuffle(turns)
-            for turn in turns:
-                script = fault_script(env, task, turn, kind, facts, rng)
-                injected = _played(env, task, turn, kind, script) if script is not None else None
+            format = rng.choice(formats_of(task))
+            for turn in rng.sample(range(len(task.turns)), len(task.turns)):
+                script = mutated(env, task, turn, kind, format, rng)
+                injected = _played(env, task, turn, kind, script, format) if script is not None else None
                 if injected is not None:
                     yield injected
                     break
@@ -110,65 +100,83 @@ def judge(env: Environment, injected: Injected) -> Case:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two faults in two turns of one rollout. `both`: each turn has the label expected of its fault, as a root."""
-
-    kinds: tuple[str, str]
-    turns: tuple[int, int]
-    both: bool
-
-
 def pairs(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterator[Pair]:
-    """Two faults at once, one pair a task: such that each turn fails by itself and both fail together."""
-    kinds = sorted(set(NATURE) - {"loop", "swap"})
+    """Two faults at once: at most one pair in two turns and one in two calls of a turn for every task.
+
+    In two turns each fault fails its turn by itself and both do together. In one turn the labels differ.
+    """
     for task in tasks:
-        facts = facts_by_place(env.facts(task.toolset))
         rng = random.Random(f"{seed}/{task.task_id}/pair")
-        options = [(turn, kind) for turn in range(len(task.turns)) for kind in kinds]
-        rng.shuffle(options)
-        found: dict[int, tuple[Injected, TurnScript]] = {}
-        for turn, kind in options:
-            script = fault_script(env, task, turn, kind, facts, rng) if turn not in found else None
-            injected = _played(env, task, turn, kind, script) if script is not None else None
-            if injected is not None and not injected.verdicts[turn].valid:
-                found[turn] = (injected, script)
-            if len(found) == 2:
-                break
-        if len(found) < 2:
-            continue
-        rollout = play(env, task, {turn: script for turn, (_, script) in found.items()})
-        verdicts = verify_rollout(env, task, rollout)
-        if any(verdicts[turn].valid for turn in found):
-            continue  # one fault undid what the other did
-        rows = diagnose(env, task, rollout, verdicts)
-        labels = {turn: {str(row.label) for row in rows if row.turn == turn and row.root} for turn in found}
-        both = all(str(injected.expected[0]) in labels[turn] for turn, (injected, _) in found.items())
-        (first, (a, _)), (second, (b, _)) = sorted(found.items())
-        yield Pair((a.kind, b.kind), (first, second), both)
+        format = rng.choice(formats_of(task))
+        for pair in (_two_turns(env, task, format, rng), _two_calls(env, task, format, rng)):
+            if pair is not None:
+                yield pair
 
 
-def play(env: Environment, task: Task, scripts: Mapping[int, TurnScript]) -> Rollout:
-    """The gold program with other scripts in some turns, executed; each turn ends with an explicit end of turn."""
-    session = env.open(task)
-    steps: list[Step] = []
-    stop = "finished"
-    for turn in range(len(task.turns)):
-        script: tuple[StepScript, ...] = (*scripts.get(turn, gold_script(task, turn)), ())
-        for i, said_ in enumerate(script[: env.max_steps_per_turn]):
-            if isinstance(said_, str):
-                steps.append(Step(turn, i, said_, errors=(CallError("syntax", "injected"),)))
-            else:
-                steps.append(Step(turn, i, "", said_, results=tuple(session.call(call) for call in said_)))
-        if len(script) > env.max_steps_per_turn:
-            stop = "step_limit"
+def _two_turns(env: Environment, task: Task, format: str, rng: random.Random) -> Pair | None:
+    kinds = sorted(set(NATURE) - {"loop", "swap"})
+    options = [(turn, kind) for turn in range(len(task.turns)) for kind in kinds]
+    rng.shuffle(options)
+    found: dict[int, tuple[Injected, TurnScript]] = {}
+    for turn, kind in options:
+        script = mutated(env, task, turn, kind, format, rng) if turn not in found else None
+        injected = _played(env, task, turn, kind, script, format) if script is not None else None
+        if injected is not None and not injected.verdicts[turn].valid:
+            found[turn] = (injected, script)
+        if len(found) == 2:
             break
-    return Rollout("injected", task.task_id, 0, 0, "off", "scripted:injected", "bare", tuple(steps), stop)
+    if len(found) < 2:
+        return None
+    rollout = play(env, task, {turn: script for turn, (_, script) in found.items()}, format)
+    verdicts = verify_rollout(env, task, rollout)
+    if any(verdicts[turn].valid for turn in found):
+        return None  # one fault undid what the other did
+    (first, (a, _)), (second, (b, _)) = sorted(found.items())
+    return _pair(env, task, rollout, verdicts, (a.kind, b.kind), (first, second), (a.expected[0], b.expected[0]))
 
 
-def _played(env: Environment, task: Task, turn: int, kind: str, script: TurnScript) -> Injected | None:
+def _two_calls(env: Environment, task: Task, format: str, rng: random.Random) -> Pair | None:
+    """Of faults whose label no error can hide: each call is wrong by itself."""
+    kinds = sorted(set(OF_CALL) & set(NATURE) - {"ignored_error", "malformed", "truncated"})
+    turns = [turn for turn in range(len(task.turns)) if len(task.turns[turn].gold) > 1]
+    for turn in rng.sample(turns, len(turns)):
+        a, b = rng.sample(kinds, 2)
+        script = mutated_twice(env, task, turn, (a, b), format, rng) if NATURE[a] != NATURE[b] else None
+        if script is None:
+            continue
+        rollout = play(env, task, {turn: script}, format)
+        verdicts = verify_rollout(env, task, rollout)
+        labels = [_nature(task, turn, kind, rollout) for kind in (a, b)]
+        if labels[0] != labels[1] and not verdicts[turn].valid:
+            return _pair(env, task, rollout, verdicts, (a, b), (turn, turn), labels)
+    return None
+
+
+def _pair(env, task, rollout, verdicts, kinds, turns, expected) -> Pair:
+    rows = diagnose(env, task, rollout, verdicts)
+    there = {(row.turn, str(row.label)) for row in rows if row.root}
+    expected = tuple(map(str, expected))
+    present = tuple(label for turn, label in zip(turns, expected, strict=True) if (turn, label) in there)
+    return Pair(kinds, turns, expected, present)
+
+
+def formats_of(task: Task) -> tuple[str, ...]:
+    """The call formats that can say every gold call; words cannot say a text with a space, nor any other type."""
+    values = [value for turn in task.turns for call in turn.gold for value in call.arguments.values()]
+    plain = all(isinstance(value, str) and value and not set(value) & set(" =;") for value in values)
+    return FORMATS if plain else FORMATS[:-1]
+
+
+def play(env: Environment, task: Task, scripts: Mapping[int, TurnScript], format: str = "pythonic") -> Rollout:
+    """The gold program with other scripts in some turns, written in a call format and played by the engine."""
+    texts = [texts_of(scripts.get(turn, gold_script(task, turn)), format) for turn in range(len(task.turns))]
+    policy = ReplayPolicy({f"{task.task_id}/0": texts}, format)
+    return play_all(env, policy, [Request("injected", task, 0, 0)])[0]
+
+
+def _played(env: Environment, task: Task, turn: int, kind: str, script: TurnScript, format: str) -> Injected | None:
     """The trajectory with its verdicts and what to expect of it; None where the fault came out as another kind."""
-    rollout = play(env, task, {turn: script})
+    rollout = play(env, task, {turn: script}, format)
     verdicts = tuple(verify_rollout(env, task, rollout))
     expected = () if kind in CONTROLS else expected_labels(env, task, turn, kind, rollout, verdicts)
     if expected is None or (kind in CONTROLS and not all(v.valid for v in verdicts)):
@@ -180,7 +188,7 @@ def expected_labels(
     env: Environment, task: Task, turn: int, kind: str, rollout: Rollout, verdicts: Sequence[Verdict]
 ) -> tuple[Label, ...] | None:
     """Labels in order of priority: the fault's nature, a refusal that follows from it, an error left unrepaired."""
-    labels = {NATURE[kind]}
+    labels = {_nature(task, turn, kind, rollout)}
     steps = [step for step in rollout.steps if step.turn == turn]
     ran = [(call, result) for step in steps for call, result in zip(step.calls, step.results, strict=True)]
     gold = list(task.turns[turn].gold)
@@ -202,9 +210,17 @@ def expected_labels(
         labels = {Label.CONSTRAINT_VIOLATION if failed else Label.RESPONSE_MISMATCH}
         if not failed and not verdict.state_ok:
             labels = {Label.STATE_MISMATCH}
-    if kind == "malformed" or (failed and gold and kind != "loop"):
+    text_error_shown = any(step.errors for step in steps[:-1])
+    if text_error_shown or (failed and gold and kind != "loop"):
         labels.add(Label.RECOVERY_FAILURE)
     return tuple(sorted(labels, key=DEFAULT_PRIORITY.index))
+
+
+def _nature(task: Task, turn: int, kind: str, rollout: Rollout) -> Label:
+    """The label of a fault by its kind. A skipped step that no tool missed is a call that was not made."""
+    results = [result for step in rollout.steps if step.turn == turn for result in step.results]
+    skipped = kind in ("skip_precondition", "skip_permission")
+    return Label.MISSING_TOOL_CALL if skipped and not any(map(_refusal, results)) else NATURE[kind]
 
 
 def _refusal(result: Result) -> bool:

@@ -1,19 +1,27 @@
 """Which of a turn's labels is its primary one."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, NOT_THE_POLICY, Label
 from seal.diagnose.finding import Finding
 
+LEARNED = "learned"
+DRAWN = ("frequency", LEARNED)  # from a round's rollouts: seal.diagnose.worth
+NAMED = ("fixed", *DRAWN)
 CERTAIN = 0.5  # a finding below this is primary only where there is no other
 
 
-def parse_priority(names: Sequence[str]) -> tuple[Label, ...]:
+def parse_priority(names: Sequence[str] | str) -> tuple[Label, ...]:
     """A full order of failures: the named ones first, the others after them in their default order.
+
+    An order with a name (NAMED) is the default one here: what data make of it is in seal.diagnose.worth.
 
     Raises ParamError for a name that is no failure label, or one that occurs twice.
     """
+    if isinstance(names, str) and names in NAMED:
+        return DEFAULT_PRIORITY
     known = {label.value: label for label in DEFAULT_PRIORITY}
     for name in names:
         if name not in known or list(names).count(name) > 1:
@@ -28,7 +36,9 @@ def primary(findings: Sequence[Finding], priority: Sequence[Label] = DEFAULT_PRI
     Labels that the priority does not name come after it in their default order. Among findings of one label the surest
     wins, then the earliest.
     """
-    rank = {label: i for i, label in enumerate(dict.fromkeys((*priority, *DEFAULT_PRIORITY)))}
+    if len(findings) == 1:
+        return 0
+    rank = _rank(tuple(priority))
 
     def order(i: int) -> tuple[bool, bool, int, float, int]:
         finding = findings[i]
@@ -36,3 +46,8 @@ def primary(findings: Sequence[Finding], priority: Sequence[Label] = DEFAULT_PRI
         return ours, finding.confidence < CERTAIN, rank.get(finding.label, len(rank)), -finding.confidence, i
 
     return min(range(len(findings)), key=order)
+
+
+@lru_cache(maxsize=64)
+def _rank(priority: tuple[str, ...]) -> dict[str, int]:
+    return {label: i for i, label in enumerate(dict.fromkeys((*priority, *DEFAULT_PRIORITY)))}

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from seal.core.types import Call, Json, Result, Task
 from seal.diagnose.evidence import same_call
-from seal.diagnose.trace import Trace, delta, leaves, trace
+from seal.diagnose.trace import Trace, delta, gold_traces, leaves, trace
 from seal.env.base import Environment
 
 
@@ -27,14 +27,11 @@ class Alignment:
         self, env: Environment, task: Task, calls: Sequence[Sequence[Call]], results: Sequence[Sequence[Result]]
     ):
         self._env, self._task, self._calls, self._results = env, task, calls, results
-        self._gold: dict[int, Trace] = {}
         self._own: dict[tuple[int, int], Trace] = {}
 
     def gold(self, turn: int) -> Trace:
         """The gold calls of a turn after the gold calls of all earlier turns."""
-        if turn not in self._gold:
-            self._gold[turn] = trace(self._env, self._task, self._gold_calls(0, turn), self._task.turns[turn].gold)
-        return self._gold[turn]
+        return gold_traces(self._env, self._task)[turn]
 
     def own(self, turn: int, first: int | None = None) -> Trace:
         """The policy's calls of a turn after gold up to turn `first` (default: this turn), then its own calls."""

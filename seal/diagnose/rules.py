@@ -36,7 +36,7 @@ def explain(ev: TurnEvidence) -> list[Finding]:
     found = [finding for goal in ev.unmet for finding in _unmet(goal, ev)]
     found += _extra_writes(ev)
     if not found:  # then what looked reached otherwise was not
-        ev = replace(ev, goals=tuple(replace(goal, met=done_as_asked(goal, ev.attempts)) for goal in ev.goals))
+        ev = ev.with_goals(tuple(replace(goal, met=done_as_asked(goal, ev.attempts)) for goal in ev.goals))
         found += [finding for goal in ev.unmet for finding in _unmet(goal, ev)]
     if ev.stop:
         found.append(Finding(Label.BUDGET_EXHAUSTED, ev.stop, step=ev.last_step))
@@ -162,11 +162,11 @@ def _extra_writes(ev: TurnEvidence) -> Iterator[Finding]:
     if ev.state_ok:
         return
     wrong = {goal.attempt for goal in ev.goals if goal.how == "other_tool"}
-    keys = Counter(key(attempt.call) for attempt in ev.attempts)
+    keys = Counter(key(attempt.call) for attempt in ev.attempts) if ev.stop else {}
     for i in ev.unused:
         attempt = ev.attempts[i]
         name, step = attempt.call.name, attempt.step
-        if not attempt.wrote or (ev.stop and keys[key(attempt.call)] > 2):
+        if not attempt.wrote or (keys and keys[key(attempt.call)] > 2):
             continue
         if is_invalid(attempt, ev.docs, {goal.call.name for goal in ev.goals}):
             yield Finding(Label.INVALID_TOOL_CALL, "unavailable_tool", name, step=step)

@@ -3,9 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from seal.core.types import Call, Json, Result, Task
-from seal.env.base import Environment
+from seal.env.base import Environment, Session
+
+KEPT_TASKS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,10 @@ def trace(env: Environment, task: Task, before: Sequence[Call], calls: Sequence[
     session = env.open(task)
     for call in before:
         session.call(call)
+    return _traced(session, calls)
+
+
+def _traced(session: Session, calls: Sequence[Call]) -> Trace:
     states = [_frozen(session.state())]
     results = []
     for call in calls:
@@ -30,6 +37,33 @@ def trace(env: Environment, task: Task, before: Sequence[Call], calls: Sequence[
         states.append(_frozen(session.state()))
     wrote = tuple(old != new for old, new in zip(states, states[1:], strict=False))
     return Trace(tuple(results), wrote, json.loads(states[0]), json.loads(states[-1]))
+
+
+def gold_traces(env: Environment, task: Task) -> tuple[Trace, ...]:
+    """The gold calls of each turn after those of the turns before it; kept: many rollouts of a task are judged."""
+    return _gold_traces(_Played(env, task))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Played:
+    """An environment and a task, the same where both are the very same objects."""
+
+    env: Environment
+    task: Task
+
+    def __hash__(self) -> int:
+        return hash((id(self.env), id(self.task)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Played) and self.env is other.env and self.task is other.task
+
+
+@lru_cache(maxsize=KEPT_TASKS)
+def _gold_traces(played: _Played) -> tuple[Trace, ...]:
+    session, traces = played.env.open(played.task), []
+    for turn in played.task.turns:
+        traces.append(_traced(session, turn.gold))
+    return tuple(traces)
 
 
 def _frozen(state: Mapping[str, Json]) -> str:

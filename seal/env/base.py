@@ -1,7 +1,7 @@
 """What an environment is: tasks, bare docs, facts, and sessions that execute literal calls."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from seal.core.types import Call, Fact, Json, Result, Task, ToolDoc
 
@@ -58,9 +58,30 @@ class Environment(Protocol):
         """A fresh session."""
         ...
 
+    def guidance(self, task: Task) -> tuple[str, ...]:
+        """What the policy is told beside its tools (a business's rules); most environments tell nothing."""
+        ...
+
+    def checks(self, task: Task) -> tuple[str, ...]:
+        """Who judges each turn in the place of the gold program ("": nobody); () where nobody judges any."""
+        ...
+
+    def courses(self, task: Task, turns: Sequence[Any]) -> "Courses | None":
+        """Of a played program, `turns` as in seal.verify.gold; None where every call must be run."""
+        ...
+
+
+class Courses(Protocol):
+    """A program whose results and states are known: worlds set out along it, and need not run what is."""
+
+    def session(self, turn: int) -> Session:
+        """A world of its own, like one in which the turns before `turn` were played."""
+        ...
+
 
 class Documented:
-    """`docs` and `revealed` of an Environment, from the bare docs of every tool that a task knows."""
+    """`docs` and `revealed` of an Environment, from the bare docs of every tool that a task knows; and what most
+    environments do not have."""
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         """Tool -> bare doc, of at least the task's toolset."""
@@ -74,6 +95,15 @@ class Documented:
         known = self.documents(task)
         return tuple(known[name] for name in revealed_at(task, turn))
 
+    def guidance(self, task: Task) -> tuple[str, ...]:
+        return ()
+
+    def checks(self, task: Task) -> tuple[str, ...]:
+        return ()
+
+    def courses(self, task: Task, turns: Sequence[Any]) -> Courses | None:
+        return None
+
 
 def converse(env: Environment, task: Task, seed: int) -> Session:
     """The session of a rollout. Where a live user answers, its draws hang on `seed`; `open` is for re-running calls."""
@@ -85,24 +115,14 @@ def speech(session: Session, text: str) -> Call | None:
     return session.speech(text) if hasattr(session, "speech") else None
 
 
-def guidance(env: Environment, task: Task) -> tuple[str, ...]:
-    """What an environment tells the policy beside its tools (a business's rules); most tell nothing."""
-    return env.guidance(task) if hasattr(env, "guidance") else ()
-
-
 def in_sight(task: Task, turn: int) -> list[str]:
     """Tools the policy may use at `turn`: all but those that a later turn reveals."""
     return [name for name in task.toolset if task.holdout.get(name, 0) <= turn]
 
 
-def graders(env: Environment, task: Task) -> tuple[str, ...]:
-    """Who judges each turn in the place of the gold program ("": nobody); () where the environment knows no such."""
-    return env.checks(task) if hasattr(env, "checks") else ()
-
-
 def has_gold(env: Environment, task: Task) -> bool:
     """Whether the gold program serves every turn; one that a grader judges may have none."""
-    return not any(name and not turn.gold for name, turn in zip(graders(env, task), task.turns, strict=False))
+    return not any(name and not turn.gold for name, turn in zip(env.checks(task), task.turns, strict=False))
 
 
 def revealed_at(task: Task, turn: int) -> list[str]:

@@ -24,8 +24,12 @@ def load_policy(path: Path) -> Policy:
         from seal.policy.hf import load_hf
 
         return load_hf(path)
+    if kind == "endpoint":
+        from seal.policy.endpoint import load_endpoint
+
+        return load_endpoint(path)
     if kind == "scripted":
         from seal.policy.scripted import load_scripted
 
         return load_scripted(path)
-    raise ArtifactError("policy kind", kind, "known kinds: nano, hf, scripted")
+    raise ArtifactError("policy kind", kind, "known kinds: nano, hf, endpoint, scripted")

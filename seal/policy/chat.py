@@ -77,20 +77,14 @@ class ChatCodec:
         self.end_ids = tuple(sorted({self.eos_id, tokenizer.eos_token_id} - {None}))
 
     def prompt(self, docs: Sequence[ToolDoc], hints: Sequence[str]) -> list[int]:
-        lines = [INTRO, *(self.describe(doc) for doc in docs)]
-        if hints:
-            lines += ["Hints:", *(f"- {hint}" for hint in hints)]
-        return [*self._marked(self.markers.start), *self._message("system", "\n".join(lines), first=True)]
+        text = described(docs, hints, self.max_doc_words)
+        return [*self._marked(self.markers.start), *self._message("system", text, first=True)]
 
     def user(self, message: str, revealed: Sequence[ToolDoc]) -> list[int]:
-        lines = [message]
-        if revealed:
-            lines = ["New tools:", *(self.describe(doc) for doc in revealed), *filter(None, lines)]
-        return [*self._message("user", "\n".join(lines)), *self._answer()]
+        return [*self._message("user", asked(message, revealed, self.max_doc_words)), *self._answer()]
 
     def results(self, shown: Sequence[str]) -> list[int]:
-        blocks = (f"<tool_response>\n{self.cut(text)}\n</tool_response>" for text in shown)
-        return [*self._message("user", "\n".join(blocks)), *self._answer()]
+        return [*self._message("user", responses([self.cut(text) for text in shown])), *self._answer()]
 
     def decode(self, ids: Sequence[int]) -> str:
         kept = [i for i in ids if i not in self.end_ids]
@@ -104,10 +98,7 @@ class ChatCodec:
         return self._plain.encode(text, add_special_tokens=False).ids
 
     def describe(self, doc: ToolDoc) -> str:
-        """One tool in one line: signature, what it does in a few words, the interface's notes in brackets."""
-        notes = {name: "".join(f" [{n.text}]" for n in doc.notes if n.param == name) for name in _places(doc)}
-        params = ", ".join(_signature(param) + notes[param.name] for param in doc.params)
-        return f"{doc.name}({params}) {gist(doc.description, self.max_doc_words)}{notes['']}".rstrip()
+        return describe(doc, self.max_doc_words)
 
     def cut(self, text: str) -> str:
         """`text` without its middle when it is longer than `max_result_tokens`: recovery texts stand at the end."""
@@ -132,6 +123,30 @@ class ChatCodec:
     def _answer(self) -> list[int]:
         m = self.markers
         return self._marked(f"{m.between}{m.open}assistant{m.named}")
+
+
+def described(docs: Sequence[ToolDoc], hints: Sequence[str], max_doc_words: int) -> str:
+    """The system message: how to call, the tools, hints."""
+    lines = [INTRO, *(describe(doc, max_doc_words) for doc in docs)]
+    return "\n".join([*lines, "Hints:", *(f"- {hint}" for hint in hints)] if hints else lines)
+
+
+def describe(doc: ToolDoc, max_doc_words: int) -> str:
+    """One tool in one line: signature, what it does in a few words, the interface's notes in brackets."""
+    notes = {name: "".join(f" [{n.text}]" for n in doc.notes if n.param == name) for name in _places(doc)}
+    params = ", ".join(_signature(param) + notes[param.name] for param in doc.params)
+    return f"{doc.name}({params}) {gist(doc.description, max_doc_words)}{notes['']}".rstrip()
+
+
+def asked(message: str, revealed: Sequence[ToolDoc], max_doc_words: int) -> str:
+    """A user's message, behind the tools it reveals."""
+    new = ["New tools:", *(describe(doc, max_doc_words) for doc in revealed)] if revealed else []
+    return "\n".join([*new, message] if message or not new else new)
+
+
+def responses(shown: Sequence[str]) -> str:
+    """Tool results as a message."""
+    return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in shown)
 
 
 def _places(doc: ToolDoc) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
+from seal.core.settings import ServeParams
 from seal.policy.base import Action, Limits, Observation
 from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
@@ -75,7 +76,9 @@ class HFPolicy:
         base_digest: str,
         batch: int = 32,
         keep_tokens: int = 200_000,
+        serve: ServeParams = ServeParams(),
     ):
+        self.serve, self._served = serve, ""
         self.model, self.tokenizer, self.spec = model.eval(), tokenizer, spec
         self.base_digest, self.batch, self.keep_tokens = base_digest, batch, keep_tokens
         self.codec = ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
@@ -99,11 +102,22 @@ class HFPolicy:
         return self._hashed[1]
 
     def act(self, observations: Sequence[Observation], temperature: float, limits: Limits) -> list[Action]:
-        """See `Policy.act`. Rows of like length generate together; a context with no room for an output overflows."""
+        """See `Policy.act`. Rows of like length generate together; a context with no room for an output overflows.
+
+        With `serve.url` a server samples, from the weights that have this policy's hash.
+        """
         n = limits.max_action_tokens
         context = min(limits.context, self.model.config.get_text_config().max_position_embeddings)
         actions = [Action("", finish="overflow")] * len(observations)
         fits = sorted((len(o.ids), i) for i, o in enumerate(observations) if len(o.ids) + n <= context)
+        if self.serve.url:
+            from seal.policy.served import outputs
+
+            places = [i for _, i in fits]
+            self._served, sampled = outputs(self, self._served, [observations[i] for i in places], temperature, n)
+            for i, (ids, logprobs) in zip(places, sampled, strict=True):
+                actions[i] = self._action(ids, logprobs)
+            return actions
         kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
         for start in range(0, len(fits), self.batch):
             part = slice(start, start + self.batch)
@@ -113,15 +127,23 @@ class HFPolicy:
             ends, pad = self.codec.end_ids, self.codec.pad_id
             sampled = generate(self.model, [o.ids for o in rows], u, n, temperature, ends, pad, kept[part])
             for i, ids, logprobs in zip(places, *sampled, strict=True):
-                finish = "stop" if ids[-1] in ends else "length"
-                actions[i] = Action(self.codec.decode(ids), tuple(ids), tuple(logprobs), finish)
+                actions[i] = self._action(ids, logprobs)
         return actions
+
+    def _action(self, ids: Sequence[int], logprobs: Sequence[float]) -> Action:
+        finish = "stop" if ids[-1] in self.codec.end_ids else "length"
+        return Action(self.codec.decode(ids), tuple(ids), tuple(logprobs), finish)
 
     def save(self, path: Path) -> None:
         """Write the policy directory. Byte-stable, and without a path of this machine unless the base is one."""
         path.mkdir(parents=True, exist_ok=True)
         about = {"kind": "hf", "hash": self.hash, "base_digest": self.base_digest, **asdict(self.spec)}
+        about |= {"serve": asdict(self.serve)} if self.serve.url else {}
         _write_json(path / "policy.json", about)
+        self.save_weights(path)
+
+    def save_weights(self, path: Path) -> None:
+        """What training changed: an adapter in PEFT's format, or a state."""
         if self.spec.train == "lora":
             from peft import get_peft_model_state_dict
 
@@ -137,7 +159,13 @@ def trained_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return dict(sorted((name, p) for name, p in model.named_parameters() if p.requires_grad))
 
 
-def new_hf(spec: HFSpec, device: str = "auto", batch: int = 32, cache: Path | None = None) -> HFPolicy:
+def new_hf(
+    spec: HFSpec,
+    device: str = "auto",
+    batch: int = 32,
+    cache: Path | None = None,
+    serve: ServeParams = ServeParams(),
+) -> HFPolicy:
     """A fresh policy on the spec's base. Raises DependencyError when the base is not there, ParamError on a bad spec.
 
     `cache`: folder for converted weights (default: $SEAL_CACHE, else ~/.cache/seal). `device`: auto, cpu, cuda, ...
@@ -157,7 +185,7 @@ def new_hf(spec: HFSpec, device: str = "auto", batch: int = 32, cache: Path | No
         config.base_model_name_or_path = spec.base
     else:
         model.requires_grad_(spec.train == "full")
-    return HFPolicy(model.to(_device(device)), tokenizer, spec, digest, batch)
+    return HFPolicy(model.to(_device(device)), tokenizer, spec, digest, batch, serve=serve)
 
 
 def load_hf(path: Path, device: str = "auto", batch: int = 32, cache: Path | None = None) -> HFPolicy:
@@ -167,9 +195,10 @@ def load_hf(path: Path, device: str = "auto", batch: int = 32, cache: Path | Non
         about = json.loads((path / "policy.json").read_text())
         spec = HFSpec(**{name: about[name] for name in HFSpec.__dataclass_fields__})
         recorded, base_digest = about["hash"], about["base_digest"]
+        serve = ServeParams(**about.get("serve", {}))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ArtifactError("hf policy", f"{path / 'policy.json'}: {error!r}", remedy) from None
-    policy = new_hf(spec, device, batch, cache)
+    policy = new_hf(spec, device, batch, cache, serve)
     if policy.base_digest != base_digest:
         other = f"{spec.base} is not the base this policy was trained on"
         raise ArtifactError("base of hf policy", other, "install the version it was trained on, or start anew")
@@ -236,7 +265,10 @@ def _folder_digest(folder: Path) -> str:
 
 
 def _device(device: str) -> torch.device:
-    return torch.device(device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+    if device == "auto":
+        gpu = os.environ.get("LOCAL_RANK", "0")  # of several processes each has its own
+        device = f"cuda:{gpu}" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
 
 
 def _save_tensors(state: Mapping[str, torch.Tensor], path: Path) -> None:

@@ -120,11 +120,16 @@ def _build(shape: dict[str, int], weights: dict[str, torch.Tensor]) -> NanoPolic
 
 
 def load_nano(path: Path) -> NanoPolicy:
-    """Load a policy directory. Raises ArtifactError when a file is missing or broken."""
+    """Load a policy directory. Raises ArtifactError when a file is missing or broken, or the weights are others."""
+    remedy = "restore it with `dvc checkout`"
     try:
-        return _build(json.loads((path / "config.json").read_text()), load_file(path / "model.safetensors"))
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ArtifactError("nano policy", f"{path}: {error}", "restore it with `dvc checkout`") from None
+        recorded = json.loads((path / "policy.json").read_text())["hash"]
+        policy = _build(json.loads((path / "config.json").read_text()), load_file(path / "model.safetensors"))
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise ArtifactError("nano policy", f"{path}: {error}", remedy) from None
+    if policy.hash != recorded:
+        raise ArtifactError("nano policy", f"{path}: hash {policy.hash}, recorded {recorded}", remedy)
+    return policy
 
 
 def reader_policy() -> NanoPolicy:

@@ -9,6 +9,11 @@ def uniforms(seed: int, turn: int, step: int, n: int) -> np.ndarray:
     return np.random.Generator(np.random.Philox(key=[seed, (turn << 32) | step])).random(n)
 
 
+def request_seed(seed: int, turn: int, step: int) -> int:
+    """31 bits for a server's sampler; a pure function of its arguments."""
+    return int(uniforms(seed, turn, step, 1)[0] * 2**31)
+
+
 def sample(logits: torch.Tensor, u: torch.Tensor, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Draw one id per row by inverse CDF, or take the argmax at temperature 0.
 

@@ -47,6 +47,11 @@ def write_start(
         said = {key: value for key, value in asdict(params).items() if value != ()}
         (path / "policy.json").write_text(json.dumps(said, sort_keys=True) + "\n")
         return []
+    if kind == "endpoint":
+        from seal.policy.endpoint import EndpointPolicy
+
+        EndpointPolicy(params).save(path)
+        return []
     if kind == "nano":
         from seal.policy.nano import reader_policy
 
@@ -68,7 +73,8 @@ def _write_hf(
     from seal.policy.warmstart import sft
 
     said, warm = asdict(params), params.warm_start
-    policy = new_hf(HFSpec(**{name: said[name] for name in HFSpec.__dataclass_fields__ if name in said}))
+    spec = HFSpec(**{name: said[name] for name in HFSpec.__dataclass_fields__ if name in said})
+    policy = new_hf(spec, serve=params.serve)
     losses: list[float] = []
     if warm.tasks:
         if env is None:

@@ -20,6 +20,7 @@ from seal.report.tables import HEAD, LEFT, interval, label_movers, points, resul
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "pyarrow", "duckdb", "great-expectations", "bfcl-eval")
 MOST_CUES = 20
+PROOF = Path("results", "inject.csv")  # of `seal diagnose --inject`
 
 
 def write_report(root: Path = Path(), out: Path | None = None) -> Path:
@@ -41,6 +42,7 @@ def page(root: Path) -> str:
         _section("Plots", _plots(rounds, main, tasks)),
         _section("Rounds", *(_round(r, rounds, r is main[-1]) for r in rounds)),
         _section("Episodes", _episodes(main, tasks)),
+        _section("Can the labels be trusted?", _proof(root / PROOF)),
         _section("What ran", _provenance(root, rounds, tasks)),
     ]
     return (
@@ -206,6 +208,27 @@ def _example(main: Sequence[Round], label: str, before: Episode, after: Episode,
     title = f"{escape(label)} {tag} <span class='soft small'>{escape(task.task_id)}, {escape(task.category)}</span>"
     opened = " open" if is_open else ""
     return f'<details{opened}><summary>{title}</summary><div class="pair">{columns}</div></details>'
+
+
+def _proof(path: Path) -> str:
+    """The confusion matrix of injected faults, where the proof was run."""
+    if not path.exists():
+        return ""
+    from seal.diagnose.score import APART, CONTROL, FAULT, PAIR, Score, read_rows
+    from seal.report import plots
+
+    rows = read_rows(path)
+    result = Score(rows)
+    played = sum(result.count(case) for case in (FAULT, APART, CONTROL))
+    envs = ", ".join(sorted({row.env for row in rows}))
+    note = (
+        f"{played:,} gold trajectories of {envs} with a known fault each; {result.count(FAULT):,} flip a verdict, "
+        f"shown here. Macro-F1 {result.macro_f1:.4f}, the right turn found in {result.turn_found:.2%}, right turns "
+        f"blamed {result.blamed:.2%}; of two faults at once both are labelled in {result.both:.1%} of "
+        f"{result.count(PAIR):,}."
+    )
+    svg = plots.confusion(result.labels, result.confusion)
+    return f'<div class="plots">{_figure("Injected faults", note, svg)}</div>'
 
 
 def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) -> str:

@@ -1,4 +1,7 @@
-"""The four plots of a run as SVG text, the same bytes for the same numbers. Imports matplotlib."""
+"""The plots of a run, and of the proof of its diagnosis as SVG text, the same bytes for the same numbers.
+
+Imports matplotlib.
+"""
 
 import io
 import re
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 import matplotlib
 from matplotlib import ticker
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 Interval = tuple[float, float, float]  # mean, low, high, as shares
 
@@ -128,6 +132,30 @@ def cue_uplift(cues: Sequence[tuple[str, Interval]]) -> str:
         axes.set_xlabel("points of success, with the cue minus without it")
         axes.grid(axis="x", color=GRID)
         axes.grid(axis="y", visible=False)
+    return svg[0]
+
+
+def confusion(labels: Sequence[str], counts: Mapping[tuple[str, str], int]) -> str:
+    """A matrix of (expected, found) labels: the count in each cell, its share of the row as the depth of its colour."""
+    size = 1.2 + 0.42 * max(2, len(labels))
+    with _figure("confusion", size + 1.9, size + 0.4) as (axes, svg):
+        for y, truth in enumerate(labels):
+            total = sum(counts.get((truth, said), 0) for said in labels)
+            for x, said in enumerate(labels):
+                n = counts.get((truth, said), 0)
+                share = n / total if total else 0.0
+                colour = LINES[0] if truth == said else LINES[4]
+                depth = 0.12 + 0.78 * share if n else 0.0
+                axes.add_patch(Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=colour, alpha=depth, linewidth=0))
+                text = f"{n:,}" if n else "·"
+                axes.text(x, y, text, ha="center", va="center", fontsize=7.5, color="white" if depth > 0.5 else GREY)
+        axes.set_xticks(range(len(labels)), labels, rotation=40, ha="right")
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set_xlim(-0.5, max(len(labels), 1) - 0.5)
+        axes.set_ylim(max(len(labels), 1) - 0.5, -0.5)
+        axes.set_xlabel("primary label found at the faulty turn")
+        axes.set_ylabel("label of the injected fault")
+        axes.grid(visible=False)
     return svg[0]
 
 

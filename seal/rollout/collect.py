@@ -10,6 +10,10 @@ from seal.rollout.engine import play
 from seal.rollout.plan import choose_tasks, requests_for
 
 
+def training_tasks(env: Environment) -> list[Task]:
+    return [task for task in env.tasks() if task.split == "train" and not task.known_bad]
+
+
 def collect(
     env: Environment,
     policy: Policy,
@@ -21,14 +25,17 @@ def collect(
     phase: Phase = "collect",
     step: int = 0,
     on_progress: Callable[[int], None] | None = None,
+    chosen: Sequence[Task] | None = None,
 ) -> list[Rollout]:
     """Rollouts of one batch of groups, groups adjacent. `params`: seal.core.params.CollectParams.
 
     Training steps call it with phase "train" and their step: fresh tasks and seeds. Known-bad tasks are left out.
+    `chosen`: the tasks to play, instead of a draw.
     """
-    tasks: Sequence[Task] = [task for task in env.tasks() if task.split == "train" and not task.known_bad]
+    if chosen is None:
+        chosen = choose_tasks(training_tasks(env), params.tasks, run_seed, depth, phase, step)
     requests = requests_for(
-        choose_tasks(tasks, params.tasks, run_seed, depth, phase, step),
+        chosen,
         params.group_size,
         round_id,
         depth,

@@ -1,7 +1,8 @@
 """Who plays what: groups of rollouts, which are evolved, which item each leaves out. Pure functions of seeds."""
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seal.core.seeds import rollout_id, seed_for
 from seal.core.types import Mode, Phase, Task
@@ -9,12 +10,26 @@ from seal.interface.state import InterfaceState
 from seal.rollout.episode import Request
 
 
-def choose_tasks(tasks: Sequence[Task], n: int, run_seed: int, depth: int, phase: str, step: int = 0) -> list[Task]:
-    """`n` tasks without repeats (0, or more than there are: all), a pure function of (seed, depth, phase, step)."""
+def choose_tasks(
+    tasks: Sequence[Task],
+    n: int,
+    run_seed: int,
+    depth: int,
+    phase: str,
+    step: int = 0,
+    weights: Mapping[str, float] | None = None,
+) -> list[Task]:
+    """`n` tasks without repeats (0, or more than there are: all), a pure function of (seed, depth, phase, step) and
+    of `weights` (task id -> how likely beside the others, above 0; None: all alike)."""
     if not 0 < n < len(tasks):
         return list(tasks)
     rng = random.Random(seed_for(run_seed, depth, f"choose-{phase}", step))
-    return sorted(rng.sample(list(tasks), n), key=lambda task: task.task_id)
+    if weights is None:
+        chosen = rng.sample(list(tasks), n)
+    else:  # Efraimidis and Spirakis, 2006: the n largest of u ** (1 / weight) are a weighted sample without repeats
+        keys = {task.task_id: math.log(rng.random() or 1e-300) / weights[task.task_id] for task in tasks}
+        chosen = sorted(tasks, key=lambda task: keys[task.task_id])[-n:]
+    return sorted(chosen, key=lambda task: task.task_id)
 
 
 def requests_for(

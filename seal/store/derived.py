@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from seal.core.labels import FAILURES, NOT_THE_POLICY
 
+CERTAIN = 0.5  # a label less sure than that is a symptom of another
+
 
 def _words(labels: Iterable[str]) -> str:
     return ", ".join(f"'{label}'" for label in sorted(labels))
@@ -123,6 +125,75 @@ WHERE len(e.kinds) > 0
 GROUP BY ALL
 """
 
+# Which parameter of a tool fails how, over the calls that were made of it; every root label counts, once a turn.
+PARAMETER_MATRIX = f"""
+WITH hits AS (
+  SELECT d.round, d.parent, d.depth, d.phase, t.interface_mode, d.tool, d.parameter, d.label, d.detail,
+    count(DISTINCT (d.rollout_id, d.turn)) AS n, count(DISTINCT t.task_id) AS tasks
+  FROM diagnoses d JOIN trajectories t USING (round, phase, rollout_id)
+  WHERE d.root AND d.tool <> '' AND d.parameter <> '' AND d.label IN ({_words(FAILURES)})
+  GROUP BY ALL
+), made AS (
+  SELECT round, phase, interface_mode, tool, sum(n)::BIGINT AS calls FROM tool_matrix GROUP BY ALL
+)
+SELECT h.round, h.parent, h.depth, h.phase, h.interface_mode, h.tool, h.parameter, h.label, h.detail, h.n, h.tasks,
+  coalesce(m.calls, 0) AS calls
+FROM hits h LEFT JOIN made m USING (round, phase, interface_mode, tool)
+"""
+
+# Turns that show two labels at once, as roots; `lift` against chance: 1 is none.
+CO_OCCURRENCE = f"""
+WITH shown AS (
+  SELECT DISTINCT d.round, d.parent, d.depth, d.phase, t.interface_mode, d.rollout_id, d.turn, d.label
+  FROM diagnoses d JOIN trajectories t USING (round, phase, rollout_id)
+  WHERE d.root AND (d."primary" OR d.confidence >= {CERTAIN}) AND d.label IN ({_words(FAILURES)})
+), turns AS (
+  SELECT round, phase, interface_mode, count(DISTINCT (rollout_id, turn)) AS turns FROM shown GROUP BY ALL
+), counts AS (
+  SELECT round, phase, interface_mode, label, count(*) AS n FROM shown GROUP BY ALL
+), together AS (
+  SELECT a.round, a.parent, a.depth, a.phase, a.interface_mode, a.label, b.label AS other, count(*) AS n
+  FROM shown a JOIN shown b USING (round, phase, interface_mode, rollout_id, turn) WHERE a.label <> b.label
+  GROUP BY ALL
+)
+SELECT b.round, b.parent, b.depth, b.phase, b.interface_mode, b.label, b.other, b.n, x.n AS n_label, y.n AS n_other,
+  b.n / x.n AS share, b.n * t.turns / (x.n * y.n) AS lift
+FROM together b JOIN turns t USING (round, phase, interface_mode)
+JOIN counts x ON (x.round, x.phase, x.interface_mode, x.label) = (b.round, b.phase, b.interface_mode, b.label)
+JOIN counts y ON (y.round, y.phase, y.interface_mode, y.label) = (b.round, b.phase, b.interface_mode, b.other)
+"""
+
+# Where in an episode it fails: of all user turns of that place, how many fail by themselves.
+POSITIONS = """
+WITH reached AS (
+  SELECT d.round, d.parent, d.depth, d.phase, t.interface_mode, d.turn, count(*) AS turns
+  FROM diagnoses d JOIN trajectories t USING (round, phase, rollout_id)
+  WHERE d."primary" AND d.turn < t.n_turns_reached GROUP BY ALL
+), hits AS (
+  SELECT round, phase, interface_mode, turn, label, count(*) AS n FROM failures GROUP BY ALL
+)
+SELECT r.round, r.parent, r.depth, r.phase, r.interface_mode, r.turn, h.label, h.n, r.turns, h.n / r.turns AS rate
+FROM reached r JOIN hits h USING (round, phase, interface_mode, turn)
+"""
+
+# Each row of a profile along the line of its round: a kind of failure that an earlier round lacks has rate 0 there.
+PROFILE_TREND = """
+WITH places AS (
+  SELECT p.*, unnest(r.line) AS place FROM profile p JOIN rounds r USING (round)
+), measured AS (
+  SELECT DISTINCT q.round AS place, r.depth AS place_depth, q.category FROM stored.profile q JOIN rounds r USING (round)
+), along AS (
+  SELECT p.round, p.parent, p.depth, p.category, p.tool, p.parameter, p.label, p.n, p.turns, p.rate, p.low, p.high,
+    p.change, p.change_low, p.change_high, m.place_depth, coalesce(q.rate, 0) AS rate_there
+  FROM places p JOIN measured m USING (place, category)
+  LEFT JOIN stored.profile q ON (q.round, q.category, q.tool, q.parameter, q.label)
+    = (p.place, p.category, p.tool, p.parameter, p.label)
+)
+SELECT * EXCLUDE (place_depth, rate_there), list(rate_there ORDER BY place_depth) AS rates,
+  CASE WHEN count(*) > 1 THEN regr_slope(rate_there, place_depth) END AS slope
+FROM along GROUP BY ALL
+"""
+
 DERIVED = {
     "trajectories": TRAJECTORIES,
     "failures": FAILURE_ROWS,
@@ -131,4 +202,8 @@ DERIVED = {
     "tool_matrix": TOOL_MATRIX,
     "cascades": CASCADES,
     "recoveries": RECOVERIES,
+    "parameter_matrix": PARAMETER_MATRIX,
+    "co_occurrence": CO_OCCURRENCE,
+    "positions": POSITIONS,
+    "profile_trend": PROFILE_TREND,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from seal.core.params import load_yaml
@@ -10,15 +11,17 @@ from seal.store.lineage import Lineage
 _ABSENT = object()
 
 
-def changed_since(root: Path, lineage: Lineage) -> dict[str, str]:
+def changed_since(root: Path, lineage: Lineage, envs: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """{round: the first parameter, its own or an ancestor's, that differs from what dvc.lock recorded}.
+
+    `envs`: {environment: what else of it is known to have changed}.
 
     Rounds that never ran are not in it. Raises ParamError when params.yaml or dvc.lock cannot be read.
     """
     if not (root / "dvc.lock").exists():
         return {}
     now, lock = load_yaml(root / "params.yaml"), load_yaml(root / "dvc.lock")
-    own: dict[str, str] = {}
+    own = dict(envs)
     for stage, entry in (lock.get("stages") or {}).items():
         name = stage.partition("@")[2]
         for key, value in (entry.get("params") or {}).get("params.yaml", {}).items():

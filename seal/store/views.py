@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Lineage = Iterable[tuple[str, str, int]]  # (round, its parent or "", depth), parents before children
 _MEND = "`dvc checkout`, or run its stage again"
+_JUDGED = ("steps", "outcomes", "verdicts", "diagnoses")
+_OF_COLLECTED = {"verify": ("outcomes", "verdicts"), "diagnose": ("diagnoses", "profile")}  # folder beside collect
 
 
 def open_root(root: Path) -> "duckdb.DuckDBPyConnection":
@@ -103,10 +105,35 @@ def rows(
 def _check_whole(data: Path) -> None:
     """A folder of judged rollouts without one of its tables would answer questions as if the rollouts had not been."""
     for played in data.glob("rounds/*/*/trajectories.parquet"):
-        needed = ("steps",) if played.parent.name == "collect" else ("steps", "outcomes", "verdicts", "diagnoses")
-        for name in needed if not played.parent.suffix else ():
-            if not (path := played.with_name(f"{name}.parquet")).exists():
-                raise ArtifactError("missing table", path, _MEND)
+        folder = played.parent
+        needed = [folder / name for name in (("steps",) if folder.name == "collect" else _JUDGED)]
+        if folder.name == "collect":
+            made = [(stage, names) for stage, names in _OF_COLLECTED.items() if (folder.parent / stage).is_dir()]
+            needed += [folder.parent / stage / name for stage, names in made for name in names]
+        for path in needed if not folder.suffix else ():
+            if not (file := path.with_suffix(".parquet")).exists():
+                raise ArtifactError("missing table", file, _MEND)
+
+
+def _columns_of(path: Path, name: str) -> list[str]:
+    """Which of a table's columns a file has. Those of an older version may lack some that are no key.
+
+    Raises ArtifactError for a file that is no Parquet, or not of this table.
+    """
+    import pyarrow.parquet as pq
+
+    kind = TABLES[name].schema
+    try:
+        found = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ArtifactError(f"table {name}", f"{path}: {first_line(error)}", _MEND) from None
+    if missing := sorted(set(TABLES[name].key) - set(found.names)):
+        raise ArtifactError(f"table {name}", f"{path}: has no column {', '.join(missing)}", _MEND)
+    for field in found:
+        if field.name in kind.names and field.type != kind.field(field.name).type:
+            other = f"column {field.name} is {field.type}, not {kind.field(field.name).type}"
+            raise ArtifactError(f"table {name}", f"{path}: {other}", _MEND)
+    return [column for column in found.names if column in kind.names]
 
 
 def table_files(data: Path, name: str) -> list[Path]:
@@ -143,13 +170,26 @@ def _add_rounds(con: "duckdb.DuckDBPyConnection", lineage: Sequence[tuple[str, s
 
 
 def _add_stored(con: "duckdb.DuckDBPyConnection", name: str, files: Sequence[Path]) -> None:
-    if files:
-        paths = ", ".join(quoted(str(path)) for path in files)
-        con.execute(f"CREATE VIEW stored.{name} AS SELECT * FROM read_parquet([{paths}])")
-    else:
-        con.register("nothing", TABLES[name].schema.empty_table())
-        con.execute(f"CREATE TABLE stored.{name} AS SELECT * FROM nothing")
-        con.unregister("nothing")
+    """The files of a table as one. A column that some lack is null in those, and everywhere if all do."""
+    columns = [_columns_of(path, name) for path in files]
+    there = {column for of_file in columns for column in of_file}
+    if there == set(TABLES[name].names):
+        alike = all(len(of_file) == len(there) for of_file in columns)
+        con.execute(f"CREATE VIEW stored.{name} AS SELECT {_listed(TABLES[name].names)} FROM {_scan(files, alike)}")
+        return
+    con.register("nothing", TABLES[name].schema.empty_table())
+    con.execute(f"CREATE TABLE stored.no_{name} AS SELECT * FROM nothing")
+    con.unregister("nothing")
+    rows = f" UNION ALL BY NAME SELECT {_listed(sorted(there))} FROM {_scan(files, False)}" if files else ""
+    con.execute(f"CREATE VIEW stored.{name} AS SELECT * FROM stored.no_{name}{rows}")
+
+
+def _scan(files: Sequence[Path], alike: bool) -> str:
+    return f"read_parquet([{', '.join(quoted(str(path)) for path in files)}], union_by_name = {not alike})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _with_lineage(name: str, lineage: Sequence[tuple[str, str, int]]) -> str:

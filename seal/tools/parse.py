@@ -5,6 +5,7 @@ openai (a `tool_calls` list or a message), words (the nano policy's: `name key=v
 
 Modes: *strict* follows the official end of turn: an output without a readable call hands back to the user. *lenient*
 (an option for training) repairs what is plain and says so, and lets the policy see its syntax error and go on.
+Of a key that a JSON object holds twice the last value counts, officially and here; a Python argument twice is no call.
 """
 
 import ast

@@ -1,1 +1,1 @@
-"""From judged rollouts to new weights: advantage, diagnosis weights, training rows, GRPO (TRL), weighted SFT, loop."""
+"""From judged rollouts to new weights: advantage, diagnosis weights, training rows, GRPO (TRL), SFT, DPO, loop."""

@@ -11,7 +11,14 @@ from typing import Literal
 
 from seal.core.errors import ArtifactError
 from seal.core.types import Rollout
-from seal.train.advantage import Advantages, Credit, ZeroVariance, group_advantages, turn_advantages
+from seal.train.advantage import (
+    Advantages,
+    Credit,
+    ZeroVariance,
+    group_advantages,
+    partial_credit,
+    turn_advantages,
+)
 from seal.train.judged import Judged
 from seal.train.reweight import (
     AFTER_FAILURE,
@@ -99,6 +106,7 @@ def assemble(
     drop_negative: bool | Literal["all"] = True,
     zero_variance: ZeroVariance = "mask",
     credit: Credit = "rollout",
+    partial: float = 0.0,
 ) -> Batch:
     """Judged rollouts -> training rows, in the order given. Rollouts that something else failed are left out.
 
@@ -106,10 +114,12 @@ def assemble(
     `turn_advantages`; turns without signal are then masked, whatever `zero_variance` says).
     `drop_negative`: the negative advantages of evolved rollouts (True), of every rollout ("all"), of none (False)
     become 0; the weights are normalised before that.
+    `partial`: what a failed rollout of a mixed group gets of the share of its turns that are right.
     """
     usable = [j for j in judged if j.usable]
     tasks = [j.rollout.task_id for j in usable]
-    groups = group_advantages([float(j.success) for j in usable], tasks, zero_variance)
+    rewards = partial_credit([j.success for j in usable], [j.progress for j in usable], partial)
+    groups = group_advantages([float(j.success) for j in usable], tasks, zero_variance, rewards)
     own = turn_advantages([j.passed for j in usable], tasks) if credit == "turn" else [None] * len(usable)
     views = [training_view(j.rollout, condition) for j in usable]
     weights: list[TurnWeight] = []

@@ -14,22 +14,39 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
-from trl.trainer.utils import add_fused_lm_head, pad
+from trl.trainer.utils import add_fused_lm_head, pad, split_tensor_dict
 
 from seal.train.batch import Batch, TrainRow
+from seal.train.plain import fill
+from seal.train.ranks import Rank, gathered, rank
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
+from seal.train.shared import add_scored_head, can_share, shared_scores
+
+SUMS = ("dapo", "cispo")  # losses that are a sum over tokens divided by a number of the whole batch
 
 
-def live_rows(batch: Batch, beta: float = 0.0) -> list[TrainRow]:
-    """The rows that can move the policy: with a KL term all, else those with an advantage."""
-    return [row for row in batch.rows if beta or any(row.advantages)]
+def live_rows(batch: Batch, every: bool = False) -> list[TrainRow]:
+    """The rows that can move the policy, those with an advantage; or every one, where a loss counts the others too."""
+    return [row for row in batch.rows if every or any(row.advantages)]
+
+
+def own_share(rows: list[TrainRow], parts: int, this: Rank, blank: TrainRow) -> list[TrainRow]:
+    """This process's rows of each of `parts` minibatches, one after the other, as many as every other process has.
+
+    The minibatches are those of a single process: TRL's own shuffle draws the same permutation there.
+    """
+    share: list[TrainRow] = []
+    for minibatch in torch.randperm(len(rows)).chunk(parts):
+        own = [rows[i] for i in minibatch[this.number :: this.world].tolist()]
+        share += own + [blank] * (-(-len(minibatch) // this.world) - len(own))
+    return share
 
 
 class SealGRPOTrainer(GRPOTrainer):
@@ -47,6 +64,7 @@ class SealGRPOTrainer(GRPOTrainer):
         self.batch_of_step, self.next_step = batch_of_step, first_step
         self.rows: list[TrainRow] = []
         self.n_tokens = 0
+        self.micro_batch = settings.micro_batch
         self.losses: list[float] = []
         # TRL would load the reference of a full model from a path; ours is this model as it is now. Of a PEFT model
         # only the adapter is copied, which TRL does by itself.
@@ -61,8 +79,20 @@ class SealGRPOTrainer(GRPOTrainer):
             **kwargs,
         )
         if reference is not None:
-            add_fused_lm_head(reference, temperature=self.temperature)
+            if settings.reference:
+                fill(dict(reference.named_parameters()), settings.reference)
             self.beta, self.ref_model = settings.beta, reference.eval()
+        elif settings.beta and settings.reference:  # TRL made the adapter "ref" a copy of the one that is trained
+            own = dict(model.named_parameters())
+            fill(own, {name.replace(".default.", ".ref."): value for name, value in settings.reference.items()})
+        base = model.get_base_model() if hasattr(model, "peft_config") else model
+        self.shares = can_share(base)
+        for patched in filter(None, (base, reference)):
+            if self.shares:
+                add_scored_head(patched, self.temperature)
+            elif patched is reference:
+                add_fused_lm_head(reference, temperature=self.temperature)
+        self.wanted: torch.Tensor | None = None
         self.remove_callback(PrinterCallback)
 
     @staticmethod
@@ -73,10 +103,14 @@ class SealGRPOTrainer(GRPOTrainer):
         batch = trainer.batch_of_step(step)
         trainer.model.train()
         torch.manual_seed(trainer.args.seed + step)
-        rows, parts = live_rows(batch, trainer.beta), trainer.args.steps_per_generation
+        every = bool(trainer.beta) or trainer.loss_type not in SUMS
+        rows, parts = live_rows(batch, every), trainer.args.steps_per_generation
         missing = -len(rows) % parts if rows else parts  # TRL cuts the rows into equal parts
         pad_ids = (trainer.processing_class.pad_token_id,)
-        rows += [TrainRow("", pad_ids, pad_ids, (0,), (0.0,), (0,), (0.0,))] * missing
+        blank = TrainRow("", pad_ids, pad_ids, (0,), (0.0,), (0,), (0.0,))
+        rows += [blank] * missing
+        if rank().world > 1:
+            rows = own_share(rows, parts, rank(), blank)
         trainer.rows, trainer.n_tokens = rows, batch.n_tokens
         return {
             "prompt_ids": [list(row.prompt_ids) for row in rows],
@@ -85,7 +119,18 @@ class SealGRPOTrainer(GRPOTrainer):
             "env_mask": [list(row.loss_mask) for row in rows],
         }
 
+    def _prepare_inputs(self, generation_batch):
+        """TRL's; of several processes each has its rows in order already, and nothing is left to shuffle."""
+        if rank().world == 1:
+            return super()._prepare_inputs(generation_batch)
+        every = self.args.steps_per_generation * self.num_iterations
+        if self._step % every == 0 or self._buffered_inputs is None:
+            batch = self._generate_and_score_completions(generation_batch)
+            self._buffered_inputs = split_tensor_dict(batch, self.args.steps_per_generation)
+        return self._buffered_inputs[self._step % self.args.steps_per_generation]
+
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        self.wanted = None
         output = super()._generate_and_score_completions(inputs)
         advantages = pad([torch.tensor(row.advantages, dtype=torch.float32) for row in self.rows], padding_value=0.0)
         output["advantages"] = advantages.to(output["completion_ids"].device)
@@ -99,10 +144,27 @@ class SealGRPOTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, compute_entropy=False, **unused
     ):
-        """TRL's, made for rows of unequal length: sorted by it, a few at once, moved to the left, never padded twice.
+        """TRL's, made for rows of unequal length that share prompts (see seal.train.shared).
 
-        A causal model needs no attention mask then. Shapes as TRL has them: logprobs and entropies (B, logits_to_keep).
+        Shapes as TRL has them: logprobs and entropies (B, logits_to_keep), 0 where no loss is asked for.
         """
+        if self.shares:
+            start = input_ids.shape[1] - logits_to_keep
+            rows = [
+                (row[:start][mask[:start] > 0].tolist(), row[start:][mask[start:] > 0].tolist())
+                for row, mask in zip(input_ids, attention_mask, strict=True)
+            ]
+            wanted = self.wanted
+            if wanted is None:
+                masks = [torch.tensor(row.loss_mask) for row in self.rows]
+                wanted = pad(masks, padding_value=0).to(input_ids.device)
+            with self.accelerator.autocast():
+                logps, entropies = shared_scores(model, *zip(*rows, strict=True), wanted)
+            return logps, entropies if compute_entropy else None, None
+        return self._sorted(model, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy)
+
+    def _sorted(self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, compute_entropy=False):
+        """The same without shared prompts: sorted by length, a few at once, moved to the left, never padded twice."""
         lengths, first = attention_mask.sum(1), attention_mask.argmax(1)
         start = input_ids.shape[1] - logits_to_keep
         at_once = CPU_ROWS if input_ids.device.type == "cpu" else batch_size or len(input_ids)
@@ -126,10 +188,41 @@ class SealGRPOTrainer(GRPOTrainer):
 
         return spread(logps), spread(entropies) if compute_entropy else None, None
 
+    def _compute_loss(self, model, inputs):
+        self.wanted = inputs["tool_mask"] * inputs["completion_mask"]
+        return super()._compute_loss(model, inputs)
+
     def training_step(self, model, inputs, num_items_in_batch=None):
-        loss = super().training_step(model, inputs, num_items_in_batch)
-        self.losses.append(float(loss))
-        return loss
+        """One update's minibatch, in parts of `micro_batch` rows whose losses add up to its own."""
+        model.train()
+        inputs = self._prepare_inputs(inputs)
+        total = 0.0
+        *before, last = self._parts(inputs)
+        for part, share in (*before, last):
+            with self.accelerator.no_sync(model) if part is not last[0] else nullcontext():
+                loss = self.compute_loss(model, part) * share
+                self.accelerator.backward(loss)
+            total += float(loss.detach())
+        self._step += 1
+        self.losses.append(total)
+        return torch.tensor(total)
+
+    def _parts(self, inputs: dict[str, Any]) -> list[tuple[dict[str, Any], float]]:
+        """The minibatch in parts of at most `micro_batch` rows, equal prompts together, and each part's share of it."""
+        rows, tokens = len(inputs["completion_ids"]), inputs["tool_mask"] * inputs["completion_mask"]
+        if not 0 < self.micro_batch < rows:
+            return [(inputs, 1.0)]
+        prompts = inputs["prompt_ids"].tolist()
+        parts = []
+        for index in torch.tensor(sorted(range(rows), key=lambda i: prompts[i])).split(self.micro_batch):
+            part = {
+                key: value[index] if isinstance(value, torch.Tensor) and value.dim() else value
+                for key, value in inputs.items()
+            }
+            of_tokens = float(tokens[index].sum() / tokens.sum().clamp(min=1))
+            share = 1.0 if self.loss_type in SUMS else of_tokens if self.loss_type == "bnpo" else len(index) / rows
+            parts.append((part, share))
+        return parts
 
     def take_metrics(self, updates: int) -> StepMetrics:
         """What the updates of one train step reported, each a mean over its updates; forgets it.
@@ -143,7 +236,12 @@ class SealGRPOTrainer(GRPOTrainer):
         metrics |= {key: mean.get(key) for key in ("kl", "entropy", "sampler_gap")}
         self.losses = []
         logged.clear()
-        return metrics
+        everyone = gathered(metrics)
+        return {key: _mean([m[key] for m in everyone if m[key] is not None]) for key in metrics}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 class _AfterStep(TrainerCallback):
@@ -166,15 +264,13 @@ def _no_reward(prompts: Sequence[str], **_: Any) -> list[float]:
 
 def config(settings: OptimSettings, steps: int, on_cpu: bool, output_dir: str) -> GRPOConfig:
     """GRPOConfig of `steps` train steps without logging, saving, checkpointing of activations or progress bars."""
-    micro_batch = settings.micro_batch or -(-settings.rows // settings.minibatches)
-    accumulation = -(-settings.rows // (settings.minibatches * micro_batch))
-    rows = settings.minibatches * accumulation * micro_batch
+    rows = -(-settings.rows // (settings.minibatches * rank().world))
     return GRPOConfig(
         output_dir=output_dir,
-        per_device_train_batch_size=micro_batch,
-        gradient_accumulation_steps=accumulation,
-        steps_per_generation=settings.minibatches * accumulation,
-        num_generations=rows,
+        per_device_train_batch_size=rows,
+        gradient_accumulation_steps=1,
+        steps_per_generation=settings.minibatches,
+        num_generations=settings.minibatches * rows * rank().world,
         num_iterations=settings.num_iterations,
         max_steps=steps * settings.minibatches * settings.num_iterations,
         learning_rate=settings.lr,
@@ -184,13 +280,14 @@ def config(settings: OptimSettings, steps: int, on_cpu: bool, output_dir: str) -
         beta=settings.beta,
         use_bias_correction_kl=False,  # the paper's low-variance estimator as it is
         temperature=settings.temperature or 1.0,
-        loss_type="dapo",
+        loss_type=settings.loss,
         scale_rewards="none",
         shuffle_dataset=False,
         seed=settings.seed % 2**31,
         use_cpu=on_cpu,
         bf16=False,
         gradient_checkpointing=False,
+        ddp_find_unused_parameters=False,  # a prompt that is read once is a forward pass of its own
         dataloader_num_workers=0,
         dataloader_pin_memory=False,
         logging_strategy="no",

@@ -3,7 +3,6 @@
 Torch and TRL load when `train_round` runs, not on import.
 """
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,10 +14,13 @@ from seal.core.types import Diagnosis, Rollout, Verdict
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.train.batch import Batch, assemble
+from seal.train.fresh import Fresh, groups_without_signal
 from seal.train.judged import Judged
+from seal.train.ranks import gathered, rank
 from seal.train.reweight import Factors, TurnWeight, WeightParams, update_factors
 from seal.train.settings import OptimSettings, StepMetrics
 
+RESAMPLED = 2  # times that groups without signal are replaced in a step
 CURVE = [
     "step",
     "success_bare",
@@ -43,33 +45,19 @@ CURVE = [
 class TrainResult:
     """What a round's training left behind; the policy itself was changed in place.
 
-    fresh    rollouts of steps 1, 2, ... with verdicts and diagnoses (those of step 0 are the round's collected ones)
+    fresh    rollouts that training played, with verdicts and diagnoses (those of step 0 are the round's collected ones,
+             but for groups that replace others)
+    steps    for each of `fresh`, its step
     weights  rows of the `weights` table, sorted
     curve    a row a step, keys CURVE; None where a step has no such figure
     factors  the state of the dynamic weights, for the next round
     """
 
     fresh: list[Judged] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
     weights: list[dict[str, Any]] = field(default_factory=list)
     curve: list[dict[str, Any]] = field(default_factory=list)
     factors: Factors = Factors()
-
-
-def judge(env: Environment, rollouts: Sequence[Rollout], priority: Sequence[str]) -> list[Judged]:
-    """Verify and diagnose rollouts; the same library functions as the stages use."""
-    from seal.diagnose import diagnose
-    from seal.verify.outcome import progress, success
-    from seal.verify.rollout import verify_rollout
-
-    tasks = {task.task_id: task for task in env.tasks()}
-    judged = []
-    for rollout in rollouts:
-        task = tasks[rollout.task_id]
-        verdicts = verify_rollout(env, task, rollout)
-        diagnoses = diagnose(env, task, rollout, verdicts, priority)
-        passed = success(task, verdicts, rollout)
-        judged.append(Judged(rollout, tuple(verdicts), tuple(diagnoses), passed, progress(task, verdicts)))
-    return judged
 
 
 def pair(
@@ -102,47 +90,75 @@ def train_round(
     factors: Factors = Factors(),
     resume_dir: Path | None = None,
     on_progress: Callable[[dict[str, Any]], None] | None = None,
+    reference: Any = None,
 ) -> TrainResult:
     """Train `policy.model` in place; same inputs, same bytes on one CPU.
 
     Args: `interface` is the round's new one; `factors` the parent round's; `priority` the diagnosis priority;
     `resume_dir` an ignored folder that belongs to exactly these inputs: an interrupted call leaves its state there, the
-    next one goes on from it, and a finished one removes it. `on_progress` gets each curve row.
+    next one goes on from it, and a finished one removes it. `on_progress` gets each curve row. `reference`: the policy
+    that the line starts with, where `train.reference` asks for it.
+    Raises ArtifactError when another policy than this one, as it is now, played the collected rollouts.
     """
     if train_params.algorithm == "none" or not train_params.steps:
         return TrainResult(factors=factors)
-    from seal.rollout.collect import collect
-
-    def fresh(step: int) -> list[Judged]:
-        policy.model.eval()
-        played = collect(env, policy, interface, collect_params, round_id, depth, run_seed, "train", step)
-        return judge(env, played, priority)
-
+    if not hasattr(policy, "model"):
+        raise ParamError(
+            "train.algorithm", train_params.algorithm, f"none: a policy of kind {policy.name} has no weights"
+        )
+    check_player(policy, collected)
+    fresh = Fresh(env, policy, interface, collect_params, priority, round_id, depth, run_seed, train_params.curriculum)
+    resampled = RESAMPLED if train_params.zero_variance == "resample" else 0
     settings = OptimSettings(
         steps=train_params.steps,
-        rows=max(len(collected), collect_params.tasks * collect_params.group_size),
+        rows=max(len(collected), collect_params.tasks * collect_params.group_size) * (1 + resampled),
         lr=train_params.lr,
         epsilon=train_params.epsilon,
         beta=train_params.beta,
         minibatches=train_params.minibatches,
-        num_iterations=getattr(train_params, "num_iterations", 1),
+        num_iterations=train_params.num_iterations,
         max_grad_norm=train_params.max_grad_norm,
         temperature=collect_params.temperature,
-        micro_batch=getattr(train_params, "micro_batch", 0),
+        micro_batch=train_params.micro_batch,
         seed=seed_for(run_seed, depth, "optimise"),
+        loss=train_params.loss,
+        dpo_beta=train_params.dpo_beta,
+        reference=_weights_of(reference, train_params),
     )
     loop = Loop(collected, fresh, train_params, round_id, factors, on_progress)
     loop.run(policy, settings, resume_dir)
     return loop.result
 
 
+def check_player(policy: Any, collected: Sequence[Judged]) -> None:
+    """Raise ArtifactError when some of the rollouts are another policy's, or this one's before it changed."""
+    own = policy.hash
+    for j in collected:
+        if j.rollout.policy_hash != own:
+            value = f"{j.rollout.rollout_id} was played by {j.rollout.policy_hash}, and this is {own}"
+            raise ArtifactError("policy of the collected rollouts", value, "run the round's collect stage again")
+
+
+def _weights_of(reference: Any, params: Any) -> dict[str, Any] | None:
+    """Trained weights of the start's policy where the reference is to be it; None for the parent's."""
+    if params.reference == "parent":
+        return None
+    if reference is None:
+        raise ParamError("train.reference", params.reference, "no policy of the start was given: use parent")
+    return {name: p.detach() for name, p in reference.model.named_parameters() if p.requires_grad}
+
+
 class Loop:
-    """The steps of one round: asks for rollouts, makes batches, keeps rows. `fresh(step)` plays and judges."""
+    """The steps of one round: asks for rollouts, makes batches, keeps rows.
+
+    `fresh(step, seen)` plays and judges the groups of a step, knowing all that the round has seen; with `n` it plays n
+    groups of tasks that `seen` does not hold.
+    """
 
     def __init__(
         self,
         collected: Sequence[Judged],
-        fresh: Callable[[int], list[Judged]],
+        fresh: Callable[..., list[Judged]],
         params: Any,
         round_id: str,
         factors: Factors = Factors(),
@@ -153,6 +169,7 @@ class Loop:
         self.weighting = WeightParams.of(params)
         self.result = TrainResult(factors=factors)
         self._judged: list[Judged] = []
+        self._played: list[Judged] = []
         self._batch: Batch | None = None
 
     def run(self, policy: Any, settings: OptimSettings, resume_dir: Path | None = None) -> None:
@@ -164,8 +181,10 @@ class Loop:
             from seal.train.grpo import train
         elif self.params.algorithm == "sft":
             from seal.train.sft import train
+        elif self.params.algorithm == "dpo":
+            from seal.train.dpo import train
         else:
-            raise ParamError("train.algorithm", self.params.algorithm, "one of grpo, sft, none")
+            raise ParamError("train.algorithm", self.params.algorithm, "one of grpo, sft, dpo, none")
         optimizer = adamw(policy.model, settings.lr)
         state, rows = (resume.load(resume_dir) if resume_dir else None) or (None, [])
         for row in rows:
@@ -173,33 +192,51 @@ class Loop:
 
         def after_step(step: int, metrics: StepMetrics) -> None:
             row = self._record(step, metrics)
-            if resume_dir:
+            if resume_dir and rank().number == 0:
                 resume.save(resume_dir, step, row, policy.model, optimizer)
 
         restore = (lambda: resume.restore(state, policy.model, optimizer)) if state else None
         train(policy.model, policy.tokenizer, self._batch_of_step, settings, optimizer, after_step, len(rows), restore)
-        if resume_dir:
-            shutil.rmtree(resume_dir, ignore_errors=True)
+        gathered(None)  # none is still to read it
+        if resume_dir and rank().number == 0:
+            resume.clear(resume_dir)
 
     def _batch_of_step(self, step: int) -> Batch:
-        self._judged = self.fresh(step) if step else list(self.collected)
+        self._judged = self.fresh(step, [*self.collected, *self.result.fresh]) if step else list(self.collected)
+        self._played = list(self._judged) if step else []
+        if self.params.zero_variance == "resample":
+            self._resample(step)
         self.result.factors = update_factors(self.result.factors, self._judged, self.weighting)
         if self.params.algorithm == "sft":
             from seal.train.sft import demonstrations
 
             self._batch = demonstrations(self._judged, self.weighting, self.result.factors, self.params.condition)
+        elif self.params.algorithm == "dpo":
+            from seal.train.preferences import pair_batch
+
+            self._batch = pair_batch(self._judged, self.weighting, self.result.factors, self.params.condition)
         else:
             p = self.params
-            how = (p.condition, p.drop_negative, p.zero_variance, p.credit)
+            how = (p.condition, p.drop_negative, p.zero_variance, p.credit, p.partial_credit)
             self._batch = assemble(self._judged, self.weighting, self.result.factors, *how)
         return self._batch
+
+    def _resample(self, step: int) -> None:
+        """For each group without signal one of another task, up to RESAMPLED times, while there are other tasks."""
+        missing = groups_without_signal(self._judged)
+        for _ in range(RESAMPLED):
+            more = self.fresh(step, self._judged, missing) if missing else []
+            self._judged += more
+            self._played += more
+            missing = groups_without_signal(more)
 
     def _record(self, step: int, metrics: StepMetrics) -> dict[str, Any]:
         """Keep the finished step; returns all there is to recall it from."""
         curve = _curve_row(step, self._judged, self._batch, metrics)
-        weights = [_weight_row(self.round_id, step, row) for row in self._batch.weights]
+        fresh = {j.rollout.rollout_id for j in self._played}
+        weights = [_weight_row(self.round_id, step, row, row.rollout_id in fresh) for row in self._batch.weights]
         row = {
-            "judged": self._judged if step else [],
+            "judged": self._played,
             "weights": weights,
             "curve": curve,
             "factors": self.result.factors.to_json(),
@@ -217,14 +254,15 @@ class Loop:
 
     def _keep(self, row: dict[str, Any]) -> None:
         self.result.fresh += row["judged"]
+        self.result.steps += [row["curve"]["step"]] * len(row["judged"])
         self.result.weights += row["weights"]
         self.result.curve.append(row["curve"])
 
 
-def _weight_row(round_id: str, step: int, row: TurnWeight) -> dict[str, Any]:
+def _weight_row(round_id: str, step: int, row: TurnWeight, fresh: bool) -> dict[str, Any]:
     data = asdict(row)
     del data["tokens"]
-    return {"round": round_id, "phase": "train" if step else "collect", "train_step": step, **data}
+    return {"round": round_id, "phase": "train" if fresh else "collect", "train_step": step, **data}
 
 
 def _curve_row(step: int, judged: Sequence[Judged], batch: Batch, metrics: StepMetrics) -> dict[str, Any]:

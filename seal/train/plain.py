@@ -1,6 +1,7 @@
 """The same sequences in plain torch: padding, token logprobs, the optimiser. What SFT and the parity tests use."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
@@ -10,6 +11,32 @@ from seal.train.batch import TrainRow
 def adamw(model: torch.nn.Module, lr: float) -> torch.optim.AdamW:
     """The optimiser of a round, over the parameters that are trained; its state is carried across the steps."""
     return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=lr, weight_decay=0.0)
+
+
+def frozen(
+    model: torch.nn.Module, reference: Mapping[str, torch.Tensor] | None = None
+) -> Callable[[], AbstractContextManager]:
+    """A context in which the model's trained weights are `reference`, or those it has now (name -> values)."""
+    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    kept = {name: (reference[name] if reference else p).detach().clone().to(p) for name, p in trained.items()}
+
+    @contextmanager
+    def swapped() -> Iterator[None]:
+        own = {name: p.detach().clone() for name, p in trained.items()}
+        fill(trained, kept)
+        try:
+            yield
+        finally:
+            fill(trained, own)
+
+    return swapped
+
+
+def fill(parameters: Mapping[str, torch.Tensor], values: Mapping[str, torch.Tensor]) -> None:
+    """Write `values` into the parameters of their names, in place."""
+    with torch.no_grad():
+        for name, value in values.items():
+            parameters[name].copy_(value)
 
 
 def token_logprobs(

@@ -15,6 +15,8 @@ class OptimSettings:
     """`steps` counts train steps, each of `minibatches * num_iterations` updates; `rows` is the most rows of a step.
 
     `micro_batch`: rows whose activations are held at once (0: a whole minibatch). `temperature`: the sampler's.
+    `reference`: the weights that a KL term and DPO compare with, by name (None: the policy as it came). `loss`: TRL's
+    loss_type.
     """
 
     steps: int
@@ -28,6 +30,9 @@ class OptimSettings:
     temperature: float = 1.0
     micro_batch: int = 0
     seed: int = 0
+    loss: str = "dapo"
+    dpo_beta: float = 0.1
+    reference: Any = None
 
 
 class Optimise(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from seal.core.types import Call, Json, Task
-from seal.env.base import Environment, Session
+from seal.env.base import Courses, Environment, Session
 
 KEPT_TASKS = 256  # rollouts are judged task by task, so few are in use at a time
 
@@ -14,11 +14,13 @@ KEPT_TASKS = 256  # rollouts are judged task by task, so few are in use at a tim
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldTurn:
     """One user turn of the gold program: its calls, their raw results, also counted, and the state around the turn.
+    `keys`: each call's name and its arguments as text.
 
     Of two states, a part that is the same is the very same object.
     """
 
     calls: tuple[Call, ...]
+    keys: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
     wanted: Mapping[str, int]
     before: Mapping[str, Json]
@@ -28,8 +30,7 @@ class GoldTurn:
         """Whether calls are these, values of equal types included: they then do and tell the same."""
         if len(calls) != len(self.calls):
             return False
-        pairs = zip(calls, self.calls)
-        return all(a.name == b.name and repr(a.arguments) == repr(b.arguments) for a, b in pairs)
+        return all(call.name == name and repr(call.arguments) == said for call, (name, said) in zip(calls, self.keys))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,27 +47,38 @@ class _Played:
         return isinstance(other, _Played) and self.env is other.env and self.task is other.task
 
 
-def gold_turns(env: Environment, task: Task) -> tuple[GoldTurn, ...]:
-    """The gold program turn by turn, from a fresh session; played again only after many other tasks."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Gold:
+    """The gold program turn by turn, and where the environment has such, its courses (see `seal.env.base`)."""
+
+    turns: tuple[GoldTurn, ...]
+    courses: Courses | None
+
+
+def gold_program(env: Environment, task: Task) -> Gold:
+    """From a fresh session; played again only after many other tasks."""
     return _replay(_Played(env, task))
 
 
 @lru_cache(maxsize=KEPT_TASKS)
-def _replay(played: _Played) -> tuple[GoldTurn, ...]:
+def _replay(played: _Played) -> Gold:
     session, turns = played.env.open(played.task), []
     state = session.state()
     for turn in played.task.turns:
         results = tuple(raws(session, turn.gold))
         before, state = state, _after(session, state)
-        turns.append(GoldTurn(tuple(turn.gold), results, Counter(results), before, state))
-    return tuple(turns)
+        keys = tuple((call.name, repr(call.arguments)) for call in turn.gold)
+        turns.append(GoldTurn(tuple(turn.gold), keys, results, Counter(results), before, state))
+    return Gold(tuple(turns), played.env.courses(played.task, turns))
 
 
-def opened(env: Environment, task: Task, gold: Sequence[GoldTurn]) -> Session:
-    """A fresh session; some need not be compared with the gold state in what nobody touched."""
+def resumed(env: Environment, task: Task, gold: Gold, turn: int) -> Session:
+    """A session of its own in which the gold turns before `turn` were played."""
+    if gold.courses is not None:
+        return gold.courses.session(turn)
     session = env.open(task)
-    if hasattr(session, "starts_as"):
-        session.starts_as(gold[0].before)
+    for played in gold.turns[:turn]:
+        raws(session, played.calls)
     return session
 
 
@@ -81,20 +93,3 @@ def _after(session: Session, before: Mapping[str, Json]) -> Mapping[str, Json]:
 def raws(session: Session, calls: Sequence[Call]) -> list[str]:
     """The raw results of calls; some sessions tell them without a look at what they say."""
     return session.raws(calls) if hasattr(session, "raws") else [session.call(call).raw for call in calls]
-
-
-def rerun(session: Session, calls: Sequence[Call], results: Sequence[str]) -> None:
-    """Run calls whose results are known; some sessions need not word them again."""
-    if hasattr(session, "rerun"):
-        session.rerun(calls, results)
-    else:
-        for call in calls:
-            session.call(call)
-
-
-def unlike(session: Session, expected: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """Ours and theirs, as far as the public state differs from `expected`; two equal states where it does not."""
-    if not hasattr(session, "unlike"):
-        return session.state(), expected
-    found = session.unlike(expected)
-    return found, {part: {name: expected[part][name] for name in attributes} for part, attributes in found.items()}

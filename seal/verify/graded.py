@@ -14,10 +14,12 @@ from typing import Any
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Result, Task, Verdict
-from seal.env.base import Environment, graders
+from seal.env.base import Environment
+from seal.env.limit import TimedOut, time_limit
 from seal.verify.judge import Unreadable, judge
 
 SCHEMA_CONFIDENCE = 0.3
+SECONDS = 60.0  # of computing, for a checker and the module it is in
 Opinion = tuple[bool, float, str]  # valid, confidence, reason
 
 
@@ -45,7 +47,7 @@ def graded(
     """
     session, earlier, found = env.open(task), (), []
     before = _copied(session.state())
-    for turn, name in enumerate(graders(env, task)):
+    for turn, name in enumerate(env.checks(task)):
         calls = tuple(calls_by_turn[turn])
         results = tuple(session.call(call) for call in calls)
         state = _copied(session.state())
@@ -72,10 +74,13 @@ def _opinion(env: Any, name: str, played: Played) -> Opinion:
         except Unreadable as error:
             raise Faulty(str(error)) from error
     try:
-        answer = env.checker(name)(played)
+        with time_limit(SECONDS):
+            answer = env.checker(name)(played)
     except ParamError:
         raise
-    except Exception as error:  # whatever the user's function raises
+    except TimedOut:
+        raise Faulty(f"ran for more than {SECONDS:g} seconds") from None
+    except (Exception, SystemExit) as error:  # whatever the user's function raises
         raise Faulty(f"{type(error).__name__}: {error}") from error
     return opinion_of(answer)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from seal.core.types import Call, Json, Task, Verdict
-from seal.env.base import Environment, graders
-from seal.verify.gold import GoldTurn, gold_turns, opened, raws, rerun, unlike
+from seal.env.base import Environment, Session
+from seal.verify.gold import Gold, gold_program, raws, resumed
 from seal.verify.graded import graded
 
 ABSENT = object()
@@ -26,26 +26,25 @@ def verify(env: Environment, task: Task, calls_by_turn: Sequence[Sequence[Call]]
 
     Turns that name a grader are judged by it (seal.verify.graded); the others are certain.
     """
-    gold = gold_turns(env, task)
-    same = [turn.is_played(calls) for calls, turn in zip(calls_by_turn, gold, strict=True)]
-    as_gold = [*same, False].index(False)
+    gold = gold_program(env, task)
+    pairs = enumerate(zip(calls_by_turn, gold.turns, strict=True))
+    as_gold = next((at for at, (calls, turn) in pairs if not turn.is_played(calls)), len(gold.turns))
     verdicts = [Verdict(turn, True, True, True) for turn in range(as_gold)]
-    if as_gold < len(gold):
+    if as_gold < len(gold.turns):
         verdicts += _judged(env, task, gold, as_gold, calls_by_turn)
-    return graded(env, task, calls_by_turn, verdicts) if any(graders(env, task)) else verdicts
+    return graded(env, task, calls_by_turn, verdicts) if any(env.checks(task)) else verdicts
 
 
 def _judged(
-    env: Environment, task: Task, gold: Sequence[GoldTurn], start: int, calls_by_turn: Sequence[Sequence[Call]]
+    env: Environment, task: Task, gold: Gold, start: int, calls_by_turn: Sequence[Sequence[Call]]
 ) -> Iterator[Verdict]:
     """The verdicts from the turn on in which the policy first said something else than gold."""
-    played, results = opened(env, task, gold), {}
-    for turn in gold[:start]:
-        rerun(played, turn.calls, turn.results)
+    played, results = resumed(env, task, gold, start), {}
+    for turn in gold.turns[:start]:
         _count(results, turn.results)
-    for turn, (calls, target) in enumerate(zip(calls_by_turn[start:], gold[start:], strict=True), start):
+    for turn, (calls, target) in enumerate(zip(calls_by_turn[start:], gold.turns[start:], strict=True), start):
         _count(results, raws(played, calls))
-        evidence = first_difference(*unlike(played, target.state))
+        evidence = _difference(played, target.state)
         state_ok = not evidence
         missing = {raw: n - had for raw, n in target.wanted.items() if n > (had := results.get(raw, 0))}
         if target.calls:
@@ -63,6 +62,16 @@ def _judged(
 def _count(results: dict[str, int], raws: Sequence[str]) -> None:
     for raw in raws:  # Counter.update, several times as fast on a few
         results[raw] = results.get(raw, 0) + 1
+
+
+def _difference(session: Session, expected: Mapping[str, Json]) -> dict[str, Json]:
+    """`first_difference` of a session's state; some sessions find it without telling all of it."""
+    if not hasattr(session, "difference"):
+        return first_difference(session.state(), expected)
+    if (found := session.difference(expected)) is None:
+        return {}
+    attribute, ours, theirs = found
+    return {"attribute": attribute, "actual": digest(ours), "expected": digest(theirs)}
 
 
 def first_difference(state: Mapping[str, Json], expected: Mapping[str, Json]) -> dict[str, Json]:

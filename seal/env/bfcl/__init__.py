@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from seal.core.types import Fact, Task, ToolDoc
 from seal.env.base import Documented
+from seal.env.bfcl.course import Courses
 from seal.env.bfcl.data import load_docs, load_tasks
 from seal.env.bfcl.package import package_version
 from seal.env.bfcl.session import BfclSession
@@ -45,3 +47,6 @@ class BfclEnv(Documented):
     def open(self, task: Task) -> BfclSession:
         state = task.initial_state
         return BfclSession(state["classes"], state["config"], state["long_context"])
+
+    def courses(self, task: Task, turns: Sequence[Any]) -> Courses:
+        return Courses(task.initial_state, turns)

@@ -15,9 +15,9 @@ KINDS = ("unsolvable", "wrong", "ambiguous")
 
 
 @cache
-def known_bad() -> Mapping[str, str]:
-    """Task id -> "<kind>: <reason>"."""
-    table = json.loads(files("seal.env.bfcl").joinpath("known_bad.json").read_text())
+def known_bad(package: str = "seal.env.bfcl") -> Mapping[str, str]:
+    """Task id -> "<kind>: <reason>", by the table of an environment's package."""
+    table = json.loads(files(package).joinpath("known_bad.json").read_text())
     return MappingProxyType(
         {id_: f"{entry['kind']}: {entry['reason']}" for entry in table["entries"] for id_ in entry["tasks"]}
     )

@@ -9,12 +9,12 @@ from seal.core.types import Json
 MAX_ENTRIES = 10_000  # files and directories looked at; a scenario has at most some hundreds
 MAX_DEPTH = 100  # of directories; a scenario has at most 4
 CUT = "..."
-_SCALARS = frozenset((str, int, float, bool, type(None)))
+SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 def copied(value: Json) -> Json:
     """A deep copy of a JSON-like value; much faster than copy.deepcopy. Raises ValueError for anything else."""
-    return value if type(value) in _SCALARS else marshal.loads(marshal.dumps(value))
+    return value if type(value) in SCALARS else marshal.loads(marshal.dumps(value))
 
 
 def public_state(instance: Any) -> dict[str, Json]:
@@ -33,6 +33,19 @@ def unlike(instance: Any, expected: Mapping[str, Json]) -> dict[str, Json]:
         if told != value:
             found[name] = told
     return found
+
+
+def first_unlike(instance: Any, expected: Mapping[str, Json]) -> tuple[str, Json, Json] | None:
+    """Of `unlike`, the first by name: the name, ours, theirs; looks no further."""
+    held = vars(instance)
+    for name in sorted(expected):
+        ours, theirs = held.get(name, CUT), expected[name]
+        if ours == theirs or (hasattr(ours, "contents") and _same_entry(vars(ours), theirs)):
+            continue
+        told = plain(ours)
+        if told != theirs:
+            return name, told, theirs
+    return None
 
 
 def _same_entry(held: Mapping[str, Any], theirs: Json) -> bool:
@@ -76,19 +89,19 @@ def entries(tree: Any) -> int:
 
 def _plain(value: Any, above: tuple[int, ...], left: Iterator[int]) -> Json:
     kind = type(value)
-    if kind in _SCALARS:
+    if kind in SCALARS:
         return value
     if kind is dict:
-        return {key: item if type(item) in _SCALARS else _plain(item, above, left) for key, item in value.items()}
+        return {key: item if type(item) in SCALARS else _plain(item, above, left) for key, item in value.items()}
     if kind is list or kind is tuple:
-        return kind([item if type(item) in _SCALARS else _plain(item, above, left) for item in value])
+        return kind([item if type(item) in SCALARS else _plain(item, above, left) for item in value])
     if kind is set:
         return sorted(value, key=repr)
     if next(left, None) is None or len(above) == MAX_DEPTH:
         return CUT
     if hasattr(value, "content"):
         content = value.content
-        return {"name": value.name, "content": content if type(content) in _SCALARS else _plain(content, above, left)}
+        return {"name": value.name, "content": content if type(content) in SCALARS else _plain(content, above, left)}
     if hasattr(value, "contents"):
         if id(value) in above:
             return {"cycle": len(above)}

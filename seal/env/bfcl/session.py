@@ -3,7 +3,7 @@
 import json
 import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from decimal import localcontext
 from functools import lru_cache
 from threading import Lock
@@ -13,13 +13,14 @@ from typing import Any
 from seal.core.types import Call, Json, Result
 from seal.env.bfcl import bounds
 from seal.env.bfcl.dispatch import FAILED, FORBIDDEN, worded
-from seal.env.bfcl.plain import copied, public_state, unlike
+from seal.env.bfcl.plain import SCALARS, copied, first_unlike, public_state, unlike
 from seal.env.bfcl.world import instances, own_method, reaching, signatures
 from seal.env.limit import TimedOut, time_limit
 from seal.tools.shapes import error_kind
 
 _MPMATH = Lock()
-_RAISED = "other"  # the kind of what a tool raised, where its text says no more
+RAISED = "other"  # the kind of what a tool raised, where its text says no more
+_GUARDED = bounds.NUMERIC | bounds.WALKS
 KEPT_WORDINGS = 512  # of up to 60 kB each
 
 
@@ -29,27 +30,23 @@ class BfclSession:
     def __init__(self, classes: Sequence[str], config: Mapping[str, Json], long_context: bool = False):
         self._long_context = bool(long_context)
         self._parts = instances(classes, config, self._long_context)
-        self._owners = _owners(tuple(classes))
+        self._owners = owners(tuple(classes))
         self._spaces: dict[str, dict[str, Any]] = {}  # per class, what its own methods reach beside the instance
         self._own: dict[str, Callable[..., Any]] = {}
         self._compared: dict[str, tuple[Mapping[str, Json], dict[str, Json]]] = {}
+        self._first: dict[str, tuple[Mapping[str, Json], tuple[str, Json, Json] | None]] = {}
         self._calls = self._returned = 0
 
     def call(self, call: Call) -> Result:
         """Run one call; every fault is a result, also one that would never end."""
         raw, kind = self._told(call)
-        if kind is None or kind is _RAISED:
+        if kind is None or kind is RAISED:
             kind = error_kind(raw) or (kind or "")
         return Result(raw, raw, kind)
 
     def raws(self, calls: Sequence[Call]) -> list[str]:
         """The raw result texts of calls, without a look at what they say."""
         return [self._told(call)[0] for call in calls]
-
-    def rerun(self, calls: Sequence[Call], results: Sequence[str]) -> None:
-        """Run calls for what they do to the world; their results are known."""
-        for call, result in zip(calls, results, strict=True):
-            self._told(call, known=result)
 
     def state(self) -> dict[str, Json]:
         """`{class: {public attribute: plain value}}`, a copy."""
@@ -59,9 +56,20 @@ class BfclSession:
         """Those attributes of `state()` that differ from the state of a world of the same classes."""
         return {name: found for name in self._parts if (found := self._unlike(name, expected[name]))}
 
-    def starts_as(self, state: Mapping[str, Mapping[str, Json]]) -> None:
-        """Take the state of a world of the same start as one's own, as long as no call was run."""
-        self._compared = {name: (held, {}) for name, held in state.items()}
+    def difference(self, expected: Mapping[str, Mapping[str, Json]]) -> tuple[str, Json, Json] | None:
+        """Of these the first by name: `class.attribute`, ours, theirs."""
+        for name in sorted(expected):
+            if found := self._first_unlike(name, expected[name]):
+                attribute, ours, theirs = found
+                return f"{name}.{attribute}", ours, theirs
+        return None
+
+    def _first_unlike(self, name: str, expected: Mapping[str, Json]) -> tuple[str, Json, Json] | None:
+        if name in self._first and self._first[name][0] is expected:
+            return self._first[name][1]
+        found = first_unlike(self._parts[name], expected)
+        self._first[name] = expected, found
+        return found
 
     def _unlike(self, name: str, expected: Mapping[str, Json]) -> dict[str, Json]:
         """Compared again only after a call, or with something else."""
@@ -71,35 +79,44 @@ class BfclSession:
         self._compared[name] = expected, found
         return found
 
-    def _told(self, call: Call, known: str | None = None) -> tuple[str, str | None]:
+    def _told(self, call: Call) -> tuple[str, str | None]:
         """The raw result and its error kind, None where that must be read from the text."""
-        raw, kind = self._run(call.name, call.arguments, known)
+        raw, kind = self._run(call.name, call.arguments)
         self._calls += 1
         self._returned += len(raw)
         return raw, kind
 
-    def _run(self, tool: str, arguments: Mapping[str, Json], known: str | None) -> tuple[str, str | None]:
+    def _run(self, tool: str, arguments: Mapping[str, Json]) -> tuple[str, str | None]:
         if tool in FORBIDDEN:
             return f"{FAILED}Function call {tool} is not allowed.", "unknown_tool"
         name = self._owners.get(tool)
         if name is None:
             return f"{FAILED}name '{tool}' is not defined", "unknown_tool"
-        part = self._parts[name]
-        if reason := self._spent() or bounds.refusal(tool, arguments) or bounds.endless(tool, part):
-            return FAILED + reason, "timeout" if reason == bounds.TIMED_OUT else "other"
-        self._compared.pop(name, None)
-        method = self._own.get(tool) or self._method(part, name, tool)
+        if reason := self._spent() or bounds.refusal(tool, arguments):
+            return FAILED + reason, "timeout" if reason == bounds.TIMED_OUT else RAISED
+        return self._executed(name, tool, arguments)
+
+    def _executed(self, name: str, tool: str, arguments: Mapping[str, Json]) -> tuple[str, str | None]:
         try:
-            given = {key: copied(value) for key, value in arguments.items()}
-            with _guard(tool):
-                value = method(**given)
-                if known is not None:
-                    return known, ""
-                return _remembered(value), "" if _fine(value) else None
+            return self._called(name, tool, arguments, _read)
         except TimedOut:
             return FAILED + bounds.TIMED_OUT, "timeout"
         except Exception as error:  # whatever the tool raises is what the policy reads, as officially
-            return f"{FAILED}{error}", _RAISED
+            return f"{FAILED}{error}", RAISED
+
+    def _called(self, name: str, tool: str, arguments: Mapping[str, Json], read: Callable[[Any], Any]) -> Any:
+        """What `read` makes of what a tool of a class returns; or whatever the tool raises, and TimedOut."""
+        part = self._parts[name]
+        if reason := bounds.endless(tool, part):
+            raise RecursionError(reason)
+        self._compared.pop(name, None)
+        self._first.pop(name, None)
+        method = self._own.get(tool) or self._method(part, name, tool)
+        given = {key: value if type(value) in SCALARS else copied(value) for key, value in arguments.items()}
+        if tool not in _GUARDED:
+            return read(method(**given))
+        with _guard(tool):  # a number's text hangs on the precision too
+            return read(method(**given))
 
     def _method(self, part: Any, name: str, tool: str) -> Callable[..., Any]:
         if tool not in reaching(name, self._long_context):
@@ -115,9 +132,14 @@ class BfclSession:
 
 
 @lru_cache(maxsize=256)
-def _owners(classes: tuple[str, ...]) -> Mapping[str, str]:
+def owners(classes: tuple[str, ...]) -> Mapping[str, str]:
     """`{tool: class}`."""
     return MappingProxyType({tool: name for name in classes for tool in signatures(name)})
+
+
+def _read(value: Any) -> tuple[str, str | None]:
+    """A returned value as text, and its error kind, None where that must be read from the text."""
+    return _remembered(value), "" if _fine(value) else None
 
 
 def _remembered(value: Any) -> str:
@@ -142,9 +164,7 @@ def _fine(value: Any) -> bool:
 
 def _guard(tool: str) -> Any:
     """The loops of other tools are bounded by their data, and these by the number of calls."""
-    if tool in bounds.NUMERIC:
-        return _arithmetic()
-    return time_limit(bounds.SECONDS) if tool in bounds.WALKS else nullcontext()
+    return _arithmetic() if tool in bounds.NUMERIC else time_limit(bounds.SECONDS)
 
 
 @contextmanager

@@ -7,13 +7,13 @@ Playing needs a key of the search service in SERPAPI_API_KEY, and the open web. 
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from seal.core.errors import DependencyError
 from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.answers import RESPOND, AnswerSession
 from seal.env.base import Documented
+from seal.env.bfcl.bad import known_bad
 from seal.env.bfcl.data import doc_of, facts_of
 from seal.env.bfcl.package import lines, package_version
 from seal.env.bfcl_memory.data import ANSWER_FORMAT, prompts
@@ -25,9 +25,6 @@ KEY = "SERPAPI_API_KEY"
 FILE = "BFCL_v4_web_search.json"
 VARIANTS = ("base", "no_snippet")
 SOURCES = "sources"  # among `hosts`: those that the benchmark's own notes name
-KNOWN_BAD = MappingProxyType(
-    {"web_search_0": "wrong: the answer is Zhang Yiming, the sources of the task say Zhong Shanshan"}
-)
 
 
 class BfclWebEnv(Documented):
@@ -76,7 +73,7 @@ class BfclWebEnv(Documented):
             turns=(UserTurn(entry["question"][0][0]["content"], (Call(RESPOND, {"content": answers[0]}),)),),
             initial_state={"show_snippet": variant == "base", "answers": answers},
             toolset=tuple(TOOLS),
-            known_bad=KNOWN_BAD.get(entry["id"], ""),
+            known_bad=known_bad(__name__).get(entry["id"], ""),
         )
 
     def tasks(self) -> list[Task]:

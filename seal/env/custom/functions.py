@@ -16,7 +16,7 @@ from seal.core.errors import ParamError
 from seal.core.types import ERROR_KINDS, Call, Json, Result
 from seal.env.custom.plain import attributes, is_opaque, plain
 from seal.env.custom.signature import Refused, bind, doc_of, hints_of
-from seal.env.custom.source import Source
+from seal.env.custom.source import SECONDS, Source
 from seal.env.limit import TimedOut, time_limit
 from seal.tools.shapes import error_kind
 
@@ -75,8 +75,9 @@ class PythonTools:
 
     def _made(self, module: ModuleType, state: Mapping[str, Json]) -> Any:
         try:
-            return getattr(module, self._maker)(**state)
-        except Exception as error:  # whatever the user's class raises
+            with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
+                return getattr(module, self._maker)(**state)
+        except (Exception, SystemExit, TimedOut) as error:  # whatever the user's class raises
             value = f"{self._maker}({', '.join(state)}): {type(error).__name__}: {error}"
             raise ParamError("state", value, f"its keys are the arguments of {self._maker}") from error
 
@@ -96,7 +97,7 @@ class PythonSession:
 
     def state(self) -> dict[str, Json]:
         if callable(teller := getattr(self._world, STATE, None)):
-            return plain(dict(teller()))
+            return _told(teller)
         found = variables(self._world) if isinstance(self._world, ModuleType) else attributes(self._world)
         return {name: plain(value) for name, value in found.items()}
 
@@ -116,6 +117,16 @@ class PythonSession:
             raise Refused(kind_of(error), message_of(error)) from error
         complains = isinstance(value, Mapping) and value.get("error")
         return text, (error_kind(text) or "other") if complains else ""
+
+
+def _told(teller: Callable[[], Any]) -> dict[str, Json]:
+    """What the user's own `state` says. Raises ParamError for whatever it raises."""
+    try:
+        with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
+            return plain(dict(teller()))
+    except (Exception, SystemExit, TimedOut) as error:
+        value = f"{STATE}(): {type(error).__name__}: {error}"
+        raise ParamError("state", value, "it must return a dict, whatever was called before") from error
 
 
 def result_of(text: str, kind: str) -> Result:

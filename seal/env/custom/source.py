@@ -1,5 +1,6 @@
 """A Python module of the user's, run anew whenever it is asked for, so that no run sees what another one left."""
 
+import contextlib
 import hashlib
 import importlib.util
 import inspect
@@ -11,6 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from seal.core.errors import ParamError
+from seal.env.limit import TimedOut, time_limit
+
+SECONDS = 30.0  # of computing, for loading a module
 
 
 class Source:
@@ -20,8 +24,8 @@ class Source:
         self._spec = _find(name, root)
         file = Path(self._spec.origin)
         try:
-            self._code = self._spec.loader.get_code(name)
-        except SyntaxError as error:
+            self._code = compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
             raise ParamError("module", f"{file}: {error}", "mend it") from None
         self.folder, self.digest = file.parent, hashlib.blake2b(file.read_bytes(), digest_size=4).hexdigest()
 
@@ -30,15 +34,22 @@ class Source:
         name, module = self._spec.name, importlib.util.module_from_spec(self._spec)
         before = sys.modules.get(name)
         sys.modules[name] = module
+        loaded = False
         try:
-            exec(self._code, vars(module))  # an import without the cache: the file the user named, and no other text
-        except Exception as error:  # whatever the user's module raises
-            sys.modules.pop(name)
+            with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
+                exec(self._code, vars(module))  # an import without the cache: the file the user named, no other text
+            loaded = True
+        except TimedOut:
+            value = f"{name}: ran for more than {SECONDS:g} seconds"
+            raise ParamError("module", value, "it must load quickly: put slow work into a tool, or a file") from None
+        except (Exception, SystemExit) as error:  # whatever the user's module raises
             value = f"{name}: {type(error).__name__}: {error}"
             raise ParamError("module", value, "it must load without an error") from error
         finally:
             if before is not None:
                 sys.modules[name] = before
+            elif not loaded:
+                del sys.modules[name]
         return module
 
     def function(self, name: str) -> Callable[..., Any] | None:

@@ -58,6 +58,12 @@ def _bases(domain: str) -> tuple[Any, Any]:
 
 
 @cache
+def _pickled_bases(domain: str) -> bytes:
+    """A copy of both comes several times as fast from here as from copy.deepcopy."""
+    return pickle.dumps(_bases(domain), pickle.HIGHEST_PROTOCOL)
+
+
+@cache
 def _fields(domain: str) -> tuple[dict[str, str], ...]:
     return tuple({} if base is None else fields_of(base) for base in _bases(domain))
 
@@ -75,8 +81,7 @@ def _with(blank: Any, database: Any, user_database: Any) -> Any:
 def _started(domain: str, initial: str, solo: bool) -> bytes:
     """Both databases after a task's initialisation, pickled."""
     start = module("data_model.tasks").InitialState.model_validate_json(initial)
-    bases = (copy.deepcopy(base) for base in _bases(domain))
-    environment = _with(_blank(domain, solo), *bases)
+    environment = _with(_blank(domain, solo), *pickle.loads(_pickled_bases(domain)))
     environment.set_state(start.initialization_data, start.initialization_actions, start.message_history or [])
     user = environment.user_tools
     return pickle.dumps((environment.tools.db, user and user.db), pickle.HIGHEST_PROTOCOL)

@@ -1,0 +1,149 @@
+"""`seal diagnose --sensitivity`: what each priority of labels does to the failure profile and to the turn weights."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seal.core.errors import RoundError
+
+if TYPE_CHECKING:
+    from seal.core.labels import Label
+    from seal.core.types import Rollout, Task
+    from seal.env.base import Environment
+    from seal.train.judged import Judged
+
+SCRIPTED_TASKS, GROUP, RATE = 60, 6, 0.4  # where no round was collected: faulty scripted play
+PRIORITIES = ("fixed", "frequency", "learned")
+
+
+def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) -> None:
+    """Three tables: the orders, the profile (primary labels of root failing turns), the weights."""
+    from seal.diagnose.worth import Sample, order_by, worth
+    from seal.report.tables import text_table
+
+    title, env, played = _played(root, round_id, env_name)
+    bare = [j for j in played if j.bare] or played
+    tasks = {task.task_id: task for task in env.tasks()}
+    samples = [Sample(tasks[j.rollout.task_id], j.rollout, j.verdicts, j.diagnoses) for j in bare]
+    found = worth(env, samples)
+    orders = {name: order_by(name, env, samples) for name in PRIORITIES}
+    judged = {name: _again(env, tasks, played, order) for name, order in orders.items()}
+    print(f"{title}: {len(played):,} rollouts, {len(bare):,} of them bare\n")
+    print("Place of each label, and what repairing it alone is worth: verdicts that flip per turn that carries it\n")
+    rows = [
+        (
+            label,
+            *(str(order.index(label) + 1) for order in orders.values()),
+            str(w.turns),
+            str(w.flips),
+            f"{w.mean:.2f}",
+        )
+        for label, w in found.items()
+    ]
+    print(text_table(("label", *PRIORITIES, "turns", "flips", "worth"), rows, (0,)))
+    print("\nProfile: share of the failing turns of bare rollouts that each label is the primary one of, in percent\n")
+    shares = {name: _shares([j for j in of_one if j.bare] or of_one) for name, of_one in judged.items()}
+    print(_by_label(orders["fixed"], shares, lambda value: f"{100 * value:.1f}"))
+    weights = {name: _weights(of_one) for name, of_one in judged.items()}
+    print("\nWeights: mean of the failing turns of failed rollouts by primary label (weights average 1)\n")
+    print(
+        _by_label(orders["fixed"], {name: means for name, (means, _) in weights.items()}, lambda value: f"{value:.2f}")
+    )
+    base = weights["fixed"][1]
+    for name in PRIORITIES[1:]:
+        moved = [abs(weight - base[key]) for key, weight in weights[name][1].items()]
+        changed = sum(change > 1e-9 for change in moved)
+        mean = sum(moved) / len(moved) if moved else 0.0
+        print(f"\n{name}: {changed:,} of {len(moved):,} turn weights move, by {mean:.3f} on average", end="")
+    print()
+
+
+def _played(root: Path, round_id: str | None, env_name: str | None) -> "tuple[str, Environment, list[Judged]]":
+    """A round's collected rollouts (default: the last one collected), or scripted ones where there is none."""
+    from seal.env import load_env
+    from seal.train.fresh import judge
+
+    if (root / "params.yaml").is_file() and not env_name:
+        from seal.core.params import load_params
+        from seal.core.typed import plain
+        from seal.store.lineage import Lineage, path_of
+        from seal.train.stored import read_judged
+
+        lineage = Lineage(load_params(root / "params.yaml"))
+        collected = [
+            id for id, _ in lineage.walk() if path_of(root, id, "diagnose").joinpath("diagnoses.parquet").exists()
+        ]
+        collected = [id for id in collected if path_of(root, id, "collect").exists()]
+        if round_id and round_id not in collected:
+            raise RoundError(
+                "collected round", round_id, f"diagnosed rounds: {', '.join(collected) or 'none yet: seal run'}"
+            )
+        if collected:
+            id = round_id or collected[-1]
+            name = lineage.entry(id).env
+            env = load_env(name, **plain(lineage.params.envs[name]))
+            return id, env, read_judged(*(path_of(root, id, what) for what in ("collect", "verify", "diagnose")))
+    env = load_env(env_name or "shop")
+    return f"{env.name}, scripted play with faults", env, judge(env, _scripted(env), "fixed")
+
+
+def _scripted(env: "Environment") -> "list[Rollout]":
+    from seal.policy.scripted import FaultyPolicy
+    from seal.rollout.engine import Request, play
+
+    tasks = [task for task in env.tasks() if not task.known_bad][:: max(1, len(env.tasks()) // SCRIPTED_TASKS)]
+    requests = [
+        Request(f"{task.task_id}/{k}", task, k, 1000 * i + k) for i, task in enumerate(tasks) for k in range(GROUP)
+    ]
+    return play(env, FaultyPolicy(RATE, format="pythonic"), requests)
+
+
+def _again(
+    env: "Environment", tasks: "Mapping[str, Task]", played: "Sequence[Judged]", order: "Sequence[Label]"
+) -> "list[Judged]":
+    """The same rollouts, their primary labels chosen by another order."""
+    from dataclasses import replace
+
+    from seal.diagnose import diagnose
+
+    return [
+        replace(j, diagnoses=tuple(diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, order)))
+        for j in played
+    ]
+
+
+def _shares(judged: "Sequence[Judged]") -> dict[str, float]:
+    from seal.train.reweight import root_failures
+
+    counts = Counter(label for j in judged for label, _ in root_failures(j).values())
+    return {label: n / counts.total() for label, n in counts.items()}
+
+
+def _weights(judged: "Sequence[Judged]") -> tuple[dict[str, float], dict[tuple[str, int], float]]:
+    """(mean weight of root failing turns by label, every turn's weight): one step of the default weights, a turn a unit
+    and every rollout trained on."""
+    from seal.train.reweight import Factors, WeightParams, normalise, root_failures, update_factors, weigh
+
+    params = WeightParams()
+    usable = [j for j in judged if j.usable]
+    state = update_factors(Factors(), usable, params)
+    rows = []
+    for j in usable:
+        turns = dict.fromkeys(sorted({verdict.turn for verdict in j.verdicts}), 1)
+        rows += weigh(j, 1.0 if j.success else -1.0, turns, params, state)
+    weight = {(row.rollout_id, row.turn): row.weight for row in normalise(rows)}
+    by_label: dict[str, list[float]] = {}
+    for j in usable:
+        if not j.success:
+            for turn, (label, _) in root_failures(j).items():
+                by_label.setdefault(label, []).append(weight[j.rollout.rollout_id, turn])
+    return {label: sum(values) / len(values) for label, values in by_label.items()}, weight
+
+
+def _by_label(order: "Sequence[Label]", columns: Mapping[str, Mapping[str, float]], said) -> str:
+    from seal.report.tables import text_table
+
+    labels = [label for label in order if any(label in column for column in columns.values())]
+    rows = [(str(label), *(said(c[label]) if label in c else "-" for c in columns.values())) for label in labels]
+    return text_table(("label", *columns), rows, (0,))

@@ -1,0 +1,85 @@
+"""Fresh rollouts for a train step: which tasks, played by the policy as it is, verified and diagnosed."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seal.core.types import Rollout, Task
+from seal.env.base import Environment
+from seal.interface.state import InterfaceState
+from seal.train.advantage import group_advantages
+from seal.train.judged import Judged
+from seal.train.ranks import gathered, rank
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Plays and judges the groups of a train step. `curriculum`: see `task_weights`; 0 draws tasks evenly."""
+
+    env: Environment
+    policy: Any
+    interface: InterfaceState
+    collect_params: Any
+    priority: Sequence[str]
+    round_id: str
+    depth: int
+    run_seed: int
+    curriculum: float = 0.0
+
+    def __call__(self, step: int, seen: Sequence[Judged] = (), n: int = 0) -> list[Judged]:
+        """The step's groups, their tasks chosen by what `seen` holds; or `n` groups of tasks that `seen` lacks."""
+        from seal.rollout.collect import collect, training_tasks
+        from seal.rollout.plan import choose_tasks
+
+        tasks, draw = training_tasks(self.env), (self.run_seed, self.depth)
+        if n:
+            played = {j.rollout.task_id for j in seen}
+            left = [task for task in tasks if task.task_id not in played]
+            chosen = choose_tasks(left, n, *draw, "replace", step)
+        else:
+            likely = task_weights(tasks, seen, self.curriculum) if self.curriculum else None
+            chosen = choose_tasks(tasks, self.collect_params.tasks, *draw, "train", step, likely)
+        self.policy.model.eval()
+        where, (number, world) = (self.round_id, self.depth, self.run_seed, "train", step), rank()
+        own = chosen[number::world]  # each process plays its share of the groups
+        rollouts = collect(self.env, self.policy, self.interface, self.collect_params, *where, chosen=own)
+        judged = [j for part in gathered(judge(self.env, rollouts, self.priority)) for j in part]
+        order = {task.task_id: i for i, task in enumerate(chosen)}
+        return sorted(judged, key=lambda j: order[j.rollout.task_id])
+
+
+def judge(env: Environment, rollouts: Sequence[Rollout], priority: Sequence[str]) -> list[Judged]:
+    """Verify and diagnose rollouts; the same library functions as the stages use."""
+    from seal.diagnose import diagnose
+    from seal.verify.outcome import progress, success
+    from seal.verify.rollout import verify_rollout
+
+    tasks = {task.task_id: task for task in env.tasks()}
+    judged = []
+    for rollout in rollouts:
+        task = tasks[rollout.task_id]
+        verdicts = verify_rollout(env, task, rollout)
+        diagnoses = diagnose(env, task, rollout, verdicts, priority)
+        passed = success(task, verdicts, rollout)
+        judged.append(Judged(rollout, tuple(verdicts), tuple(diagnoses), passed, progress(task, verdicts)))
+    return judged
+
+
+def task_weights(tasks: Sequence[Task], seen: Sequence[Judged], exponent: float) -> dict[str, float]:
+    """Task id -> weight (4 p (1 - p)) ** exponent, p its success rate in `seen`, smoothed by one success and one
+    failure: a task not seen yet has the highest weight, 1, and none ever has 0."""
+    wins: Counter[str] = Counter()
+    plays: Counter[str] = Counter()
+    for j in seen:
+        if j.usable:
+            plays[j.rollout.task_id] += 1
+            wins[j.rollout.task_id] += j.success
+    rates = {task.task_id: (wins[task.task_id] + 1) / (plays[task.task_id] + 2) for task in tasks}
+    return {task_id: (4 * p * (1 - p)) ** exponent for task_id, p in rates.items()}
+
+
+def groups_without_signal(judged: Sequence[Judged]) -> int:
+    usable = [j for j in judged if j.usable]
+    found = group_advantages([float(j.success) for j in usable], [j.rollout.task_id for j in usable])
+    return found.all_pass + found.all_fail

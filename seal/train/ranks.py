@@ -1,0 +1,32 @@
+"""The processes of one training (`accelerate launch`), where there are several: which this is, and what all have.
+
+Every process runs the whole loop on the same rows and keeps the same books; they share the playing of fresh groups and
+the rows of each minibatch. The first one writes.
+"""
+
+import os
+from typing import Any, NamedTuple
+
+
+class Rank(NamedTuple):
+    number: int = 0
+    world: int = 1
+
+
+def rank() -> Rank:
+    """This process among those of the launch, by the variables that torchrun and accelerate set."""
+    return Rank(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+
+
+def gathered(value: Any) -> list[Any]:
+    """The value of every process, in their order. All must call it."""
+    if rank().world == 1:
+        return [value]
+    import torch
+    import torch.distributed as dist
+    from accelerate import PartialState
+
+    PartialState(cpu=not torch.cuda.is_available())  # joins the group, once
+    values: list[Any] = [None] * rank().world
+    dist.all_gather_object(values, value)
+    return values

@@ -1,0 +1,136 @@
+"""Token logprobs of rows that share prompts: each prompt is read once, and the head only sees what is asked for.
+
+Exact: a causal model computes the same keys and values of a prompt whatever follows it, so the rows of a group read
+them from one pass, through which the gradient of all of them flows back. Rows stand alone or beside others of nearly
+their length, so hardly any padding is computed.
+"""
+
+import types
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.utils.checkpoint import checkpoint
+from transformers.cache_utils import Cache, DynamicCache
+
+HEAD_ROWS = 512  # positions that the head projects at once: of 49k words in float32, 100 MB
+NEARLY = 0.8  # of the longest row beside it
+CPU_TOKENS, GPU_TOKENS = 2048, 16384  # of one forward pass, padding included
+
+Scores = tuple[torch.Tensor, torch.Tensor]  # logprobs and entropies
+
+
+def add_scored_head(model: torch.nn.Module, temperature: float) -> None:
+    """Let `model(input_ids, wanted=mask, targets=ids)` return (logprobs, entropies), each (mask.sum(),), of `targets`.
+
+    `wanted` (B, T) marks the positions whose *next* token is scored; `targets` are those tokens. Without a wanted
+    position it returns the cache that it filled. Without `wanted` the model's forward is as it was. Through the model's
+    own forward, so that wrappers (PEFT, DDP) see the call.
+    """
+    original = model.forward
+
+    def forward(self, *args, wanted=None, targets=None, **kwargs):
+        if wanted is None:
+            return original(*args, **kwargs)
+        read = self.base_model(*args, **kwargs)
+        if targets is None:
+            return read.cache
+        return head_scores(read.last_hidden_state[wanted], self.get_output_embeddings(), targets, temperature)
+
+    model.forward = types.MethodType(forward, model)
+
+
+def head_scores(hidden: torch.Tensor, head: torch.nn.Module, targets: torch.Tensor, temperature: float) -> Scores:
+    """Logprobs and entropies (N,) of `targets` (N,) after `hidden` (N, width), in float32.
+
+    The logits of HEAD_ROWS positions are held at once; they are computed again in the backward pass.
+    """
+
+    def part(states: torch.Tensor, ids: torch.Tensor) -> Scores:
+        logprobs = torch.log_softmax(head(states).float() / temperature, dim=-1)
+        entropies = -(logprobs.detach().exp() * logprobs.detach()).sum(-1)
+        return logprobs.gather(-1, ids[:, None]).squeeze(-1), entropies
+
+    pieces = zip(hidden.split(HEAD_ROWS), targets.split(HEAD_ROWS), strict=True)
+    scores = [checkpoint(part, states, ids, use_reentrant=False) for states, ids in pieces]
+    return torch.cat([logprobs for logprobs, _ in scores]), torch.cat([entropies for _, entropies in scores])
+
+
+def shared_scores(
+    model: Callable[..., Any],
+    prompts: Sequence[Sequence[int]],
+    completions: Sequence[Sequence[int]],
+    wanted: torch.Tensor,
+) -> Scores:
+    """Logprobs and entropies (B, T) of completion tokens where `wanted` (B, T) is 1, else 0.
+
+    Args: `model` after `add_scored_head`; prompts (none empty) and completions as ids; T is the longest completion's.
+    """
+    if not wanted.any():  # a zero that the model's gradient, 0, belongs to
+        one = torch.zeros_like(wanted)
+        one[0, 0] = 1
+        logprobs, entropies = shared_scores(model, prompts, completions, one)
+        return logprobs * 0.0, entropies * 0.0
+    device = wanted.device
+    places: list[tuple[torch.Tensor, torch.Tensor]] = []
+    found: list[Scores] = []
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for i, prompt in enumerate(prompts):
+        if bool(wanted[i].any()):
+            groups[tuple(prompt)].append(i)
+    alone = [members[0] for members in groups.values() if len(members) == 1]
+    jobs: list[tuple[tuple[int, ...], list[int]]] = [((), alone)] if alone else []
+    jobs += [(prompt[:-1], members) for prompt, members in groups.items() if len(members) > 1]
+    for prefix, members in jobs:
+        own = {i: [*prompts[i][len(prefix) :], *completions[i]] for i in members}
+        cache = _read(model, prefix, device) if prefix else None
+        for part in _alike(members, own, CPU_TOKENS if device.type == "cpu" else GPU_TOKENS):
+            ids = torch.zeros(len(part), max(len(own[i]) for i in part), dtype=torch.long)
+            asked = torch.zeros(ids.shape, dtype=torch.bool)
+            column = torch.zeros(ids.shape, dtype=torch.long)
+            for row, i in enumerate(part):
+                first = len(own[i]) - len(completions[i])  # of the completion
+                ids[row, : len(own[i])] = torch.tensor(own[i])
+                asked[row, first - 1 : len(own[i]) - 1] = wanted[i, : len(completions[i])].bool().cpu()
+                column[row, first - 1 : len(own[i]) - 1] = torch.arange(len(completions[i]))
+            targets = ids.roll(-1, 1)[asked].to(device)
+            past = {"cache": _spread(cache, len(part)), "use_cache": True} if cache else {"use_cache": False}
+            found.append(model(input_ids=ids.to(device), wanted=asked.to(device), targets=targets, **past))
+            rows = torch.tensor(part)[asked.nonzero()[:, 0]]
+            places.append((rows.to(device), column[asked].to(device)))
+    where = tuple(torch.cat(indices) for indices in zip(*places, strict=True))
+    logprobs, entropies = (torch.cat(values) for values in zip(*found, strict=True))
+    empty = logprobs.new_zeros(wanted.shape)
+    return empty.index_put(where, logprobs), empty.index_put(where, entropies.detach())
+
+
+def _read(model: Callable[..., Any], prefix: Sequence[int], device: torch.device) -> Cache:
+    ids = torch.tensor([prefix], device=device)
+    return model(input_ids=ids, wanted=torch.zeros_like(ids, dtype=torch.bool), use_cache=True)
+
+
+def _spread(cache: Cache, rows: int) -> Cache:
+    """A cache of its own for `rows` rows that begin alike; keys and values stay in the graph."""
+    spread = DynamicCache()
+    for i, layer in enumerate(cache.layers):
+        spread.update(layer.keys.expand(rows, -1, -1, -1), layer.values.expand(rows, -1, -1, -1), i)
+    return spread
+
+
+def _alike(members: Sequence[int], own: dict[int, list[int]], budget: int) -> Iterator[list[int]]:
+    """Members in order of length, in parts of nearly one length that fill at most `budget` tokens."""
+    part: list[int] = []
+    for i in sorted(members, key=lambda i: (-len(own[i]), i)):
+        if part and (len(own[i]) < NEARLY * len(own[part[0]]) or (len(part) + 1) * len(own[part[0]]) > budget):
+            yield part
+            part = []
+        part.append(i)
+    yield part
+
+
+def can_share(model: torch.nn.Module) -> bool:
+    """Whether a model's cache holds all that later tokens read: not with sliding windows, nor nano's embedding."""
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ("full_attention",))
+    return kinds == {"full_attention"} and not getattr(model, "takes_before_ids", False)

@@ -1,0 +1,92 @@
+"""Collection by a vLLM-like server, weights trained here: it samples from the adapter of this hash, or nobody does."""
+
+from dataclasses import replace
+
+import pytest
+from served_model import FakeVllm, serving
+from test_policy_hf import LIMITS, base, observations  # noqa: F401  base: the fixture
+
+from seal.core.errors import DependencyError, ParamError
+from seal.core.settings import ServeParams
+from seal.policy import load_policy
+from seal.policy.hf import HFSpec, new_hf
+
+torch = pytest.importorskip("torch")
+
+
+def served(base, url, folder, **options):  # noqa: F811
+    serve = ServeParams(url, adapters=str(folder), parallel=4)
+    return new_hf(HFSpec(base=base, lora_rank=4, **options), device="cpu", serve=serve)
+
+
+def nudge(policy):
+    with torch.no_grad():
+        for name, p in policy.model.named_parameters():
+            if "lora_B" in name:
+                p.add_(0.05)
+
+
+@pytest.fixture
+def fake(base):  # noqa: F811
+    torch.set_num_threads(1)
+    return FakeVllm(lambda: new_hf(HFSpec(base=base, lora_rank=4), device="cpu"))
+
+
+def test_the_server_samples_from_the_weights_of_this_hash_as_they_change(base, fake, tmp_path):  # noqa: F811
+    with serving(fake) as url:
+        policy = served(base, url, tmp_path)
+        nudge(policy)
+        first = policy.hash
+        actions = policy.act(observations(policy), 1.0, LIMITS)
+        assert list(fake.adapters) == [f"seal-{first}"]
+        assert policy.act(observations(policy), 1.0, LIMITS) == actions  # each by its own seed
+        assert sum(path == "/v1/load_lora_adapter" for path, _ in fake.requests) == 1
+        for o, action in zip(observations(policy), actions, strict=True):
+            assert len(action.ids) == len(action.logprobs) and action.text == policy.codec.decode(action.ids)
+            whole = torch.tensor([[*o.ids, *action.ids]])
+            with torch.no_grad():
+                scores = policy.model(input_ids=whole).logits[0, len(o.ids) - 1 : -1].float().log_softmax(-1)
+            own = scores.gather(-1, torch.tensor(action.ids)[:, None]).squeeze(-1)
+            assert torch.allclose(own, torch.tensor(action.logprobs), atol=1e-4)  # the weights here are those there
+        nudge(policy)
+        policy.act(observations(policy)[:1], 1.0, LIMITS)
+        assert list(fake.adapters) == [f"seal-{policy.hash}"] != [f"seal-{first}"]
+        assert [path.name for path in tmp_path.iterdir()] == [f"seal-{policy.hash}"]
+        request = next(body for path, body in fake.requests if path == "/v1/completions")
+        assert (request["top_p"], request["top_k"], request["repetition_penalty"]) == (1.0, -1, 1.0)
+
+
+def test_where_it_is_served_is_kept_and_does_not_change_the_hash(base, fake, tmp_path):  # noqa: F811
+    with serving(fake) as url:
+        policy = served(base, url, tmp_path / "adapters")
+        policy.save(tmp_path / "p")
+        again = load_policy(tmp_path / "p")
+        assert again.hash == policy.hash == new_hf(HFSpec(base=base, lora_rank=4), device="cpu").hash
+        assert again.serve == policy.serve
+        assert again.act(observations(policy)[:2], 1.0, LIMITS) == policy.act(observations(policy)[:2], 1.0, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda a: {**a, "model": "seal-other"}, "seal-other answered for"),
+        (lambda a: {**a, "choices": [{**a["choices"][0], "token_ids": None}]}, "without token ids"),
+        (lambda a: {**a, "choices": [{**a["choices"][0], "prompt_token_ids": [1]}]}, "other tokens"),
+        (lambda a: {**a, "choices": [{**a["choices"][0], "finish_reason": "stop", "token_ids": [9]}]}, "1 ids"),
+    ],
+)
+def test_an_answer_of_other_weights_or_of_another_server_is_refused(base, fake, tmp_path, change, says):  # noqa: F811
+    fake.broken = change
+    with serving(fake) as url, pytest.raises(DependencyError, match=says):
+        policy = served(base, url, tmp_path)
+        policy.act(observations(policy)[:1], 1.0, LIMITS)
+
+
+def test_no_server_and_nothing_it_could_follow_are_one_error(base, tmp_path):  # noqa: F811
+    policy = served(base, "http://127.0.0.1:9/v1", tmp_path)
+    policy.serve = replace(policy.serve, seconds=1.0)
+    with pytest.raises(DependencyError, match="vllm serve"):
+        policy.act(observations(policy)[:1], 1.0, LIMITS)
+    full = served(base, "http://127.0.0.1:9/v1", tmp_path, train="full")
+    with pytest.raises(ParamError, match="LoRA"):
+        full.act(observations(full)[:1], 1.0, LIMITS)

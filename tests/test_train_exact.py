@@ -1,0 +1,127 @@
+"""Training is exact: killed at any moment it ends with the same adapter, and a loaded adapter is the saved one."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+import pytest
+from test_policy_hf import base  # noqa: F401  the fixture
+from train_cases import group, tiny_policy
+
+from seal.core.errors import ArtifactError
+from seal.core.params import TrainParams
+from seal.train.loop import Loop
+from seal.train.settings import OptimSettings
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+STEPS = 5
+COLLECTED = [*group("a", 2, 2, ("full", "off")), *group("b", 0, 4)]
+
+
+def adapted(seed: int = 1):
+    """The tiny policy with a LoRA adapter."""
+    from peft import LoraConfig, get_peft_model
+
+    policy = tiny_policy()
+    torch.manual_seed(seed)
+    config = LoraConfig(r=2, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
+    policy.model = get_peft_model(policy.model, config)
+    return policy
+
+
+def fresh(step, seen=(), n=0):
+    time.sleep(0.02)  # a moment to be killed in
+    return [*group(f"s{step}", 1 + step % 2, 3, ("full", "off")), *group(f"z{step}", 4, 0)]
+
+
+def run(algorithm, resume_dir, out=None):
+    """Train the adapter; its bytes, and the rows of the weights table, go to `out` or come back."""
+    from safetensors.torch import save
+
+    torch.set_num_threads(1)
+    policy = adapted()
+    loop = Loop(COLLECTED, fresh, TrainParams(algorithm=algorithm, steps=STEPS), "r1")
+    loop.run(policy, OptimSettings(STEPS, 8, lr=1e-2, minibatches=2, seed=7), resume_dir)
+    trained = {name: p.detach() for name, p in policy.model.named_parameters() if p.requires_grad}
+    made = save(trained) + json.dumps([loop.result.curve, loop.result.weights]).encode()
+    if out is None:
+        return made
+    partial = out.with_suffix(".partial")
+    partial.write_bytes(made)
+    os.replace(partial, out)
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "sft", "dpo"])
+def test_killed_at_any_moment_it_ends_with_the_same_adapter(algorithm, tmp_path):
+    """Real processes, kill -9 at random moments (in a step, in a write of the state), until one comes to its end."""
+    whole = run(algorithm, tmp_path / "whole")
+    started = time.monotonic()
+    assert whole == run(algorithm, tmp_path / "again")  # same inputs, same bytes
+    usual = time.monotonic() - started
+    fork, rng = multiprocessing.get_context("fork"), random.Random(algorithm)
+    kills, states = 0, set()
+    out, folder = tmp_path / "out", tmp_path / "state"
+    while not out.exists():
+        child = fork.Process(target=run, args=(algorithm, folder, out))
+        child.start()
+        if kills < 8:
+            child.join(rng.uniform(0.2, 0.95) * usual)
+            if child.is_alive():
+                os.kill(child.pid, signal.SIGKILL)
+                kills += 1
+        child.join()
+        states.add(len(list(folder.glob("step_*.json"))))
+    assert kills >= 3 and len(states) > 1
+    assert out.read_bytes() == whole
+    assert not folder.exists()
+
+
+def test_rows_that_a_kill_left_behind_while_clearing_are_not_read(tmp_path):
+    from seal.train import resume
+
+    policy = adapted()
+    optimizer = torch.optim.AdamW([p for p in policy.model.parameters() if p.requires_grad])
+    resume.save(tmp_path, 0, {"judged": []}, policy.model, optimizer)
+    (tmp_path / "state.pt").unlink()  # what `clear` takes first
+    assert resume.load(tmp_path) is None
+    assert len(run("sft", tmp_path)) and not tmp_path.exists()
+
+
+def test_a_loaded_adapter_is_the_one_that_was_saved_and_trains_on_alike(base, tmp_path):  # noqa: F811
+    from seal.policy import load_policy
+    from seal.policy.hf import HFSpec, new_hf, trained_weights
+    from seal.policy.warmstart import sft
+
+    sequences = [(list(range(10, 30)), [0] * 10 + [1] * 10)]
+    policy = new_hf(HFSpec(base=base, lora_rank=4), device="cpu")
+    fresh_hash, names = policy.hash, list(trained_weights(policy.model))
+    sft(policy.model, sequences, steps=3, lr=1e-2)
+    policy.save(tmp_path / "one")
+    again = load_policy(tmp_path / "one")
+    assert again.hash == policy.hash != fresh_hash
+    assert list(again.model.peft_config) == ["default"] and list(trained_weights(again.model)) == names
+    frozen = {name: p.detach().clone() for name, p in again.model.named_parameters() if not p.requires_grad}
+    for model in (policy.model, again.model):
+        sft(model, sequences, steps=3, lr=1e-2)
+    assert again.hash == policy.hash
+    for name, p in again.model.named_parameters():
+        assert p.requires_grad or torch.equal(p, frozen[name]), name  # nothing was merged into the base
+
+
+def test_nano_weights_other_than_recorded_are_refused(tmp_path):
+    from seal.policy import load_policy
+    from seal.policy.nano import reader_policy
+
+    policy = reader_policy()
+    policy.save(tmp_path)
+    recorded = (tmp_path / "policy.json").read_bytes()
+    with torch.no_grad():
+        next(policy.model.parameters()).add_(1e-3)
+    policy.save(tmp_path)
+    (tmp_path / "policy.json").write_bytes(recorded)
+    with pytest.raises(ArtifactError, match="recorded"):
+        load_policy(tmp_path)

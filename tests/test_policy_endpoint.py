@@ -1,6 +1,7 @@
 """endpoint: a served model plays shop tasks over HTTP; what was answered once is not asked again."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -105,6 +106,45 @@ def test_an_endpoint_that_fails_is_one_error_and_keeps_what_was_answered(tmp_pat
             play(ENV, policy_at(url, tmp_path), requests(1))
     with pytest.raises(DependencyError, match="start the server"):
         play(ENV, policy_at("http://127.0.0.1:9/v1", tmp_path, seconds=1.0), requests(1))
+
+
+PARAMS = """run: {{seed: 1}}
+envs:
+  shop: {{seed: 0, train: 4, dev: 1, test: 1}}
+starts:
+  e0:
+    env: shop
+    recipe: 1
+    policy: {{kind: endpoint, url: "{url}", model: big}}
+    evaluate: {{split: test, tasks: 0, trials: 1, temperature: 0.0, measure_on: true,
+      max_action_tokens: 9, context: 16}}
+defaults:
+  collect: {{tasks: 3, group_size: 4, evolved: 2}}
+  train: {{algorithm: none}}
+rounds:
+"""
+
+
+@pytest.mark.slow
+def test_a_whole_round_runs_with_a_served_model(tmp_path):
+    """Collect, verify, diagnose, evolve and evaluate over HTTP; collected once more, nothing is asked."""
+    from workspaces import command, dvc, seal, workspace
+
+    from seal.store.tables import read_table
+
+    fake = FakeChat(lambda body: said('<tool_call>\n{"name": "cancel_order", "arguments": {"x": 1}}\n</tool_call>'))
+    root = tmp_path / "w"
+    with serving(fake) as url:
+        workspace(root, PARAMS.format(url=url), plain=False)
+        seal(root, "round", "new")
+        dvc(root, "repro")
+    asked = len(fake.requests)
+    command(root, sys.executable, "stages/collect.py", "e1")  # the server is gone
+    assert asked == len(fake.requests) > 0
+    metrics = json.loads((root / "data/rounds/e1/metrics.json").read_text())
+    assert metrics["policy_hash"].startswith("endpoint:") and metrics["strict"]["mean"] == 0.0
+    labels = read_table(root / "data/rounds/e1/diagnose/diagnoses.parquet", "diagnoses")["label"].to_pylist()
+    assert "invalid_tool_call" in labels or "argument_mismatch" in labels
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

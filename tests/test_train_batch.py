@@ -105,6 +105,53 @@ def test_the_share_of_masked_tokens():
     assert assemble([evolved, bare], NONE, Factors(), "as_collected").share_masked == 0.0
 
 
+def test_a_call_that_failed_in_a_served_turn_is_not_rewarded():
+    recovered = judged("r", ["pass", "pass"], errors=["not_found", ""])
+    failed = judged("f", ["pass", "argument_mismatch"], errors=["parse", "not_found"])
+    batch = {row.rollout_id: row for row in assemble([recovered, failed], WeightParams(), Factors()).rows}
+    assert [step.turn for step in recovered.rollout.steps] == [0, 0, 1]
+    assert sum(batch["r"].loss_mask) == 6 and not any(batch["r"].loss_mask[:3])
+    # the turn that fails keeps all its tokens, and the one served before it those of the call that worked
+    assert sum(batch["f"].loss_mask) == (3 if failed.passed[0] else 6) + 3
+    assert [sum(row.loss_mask) for row in assemble([recovered, failed], NONE, Factors()).rows] == [9, 9]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(["", "not_found", "parse"])), min_size=2, max_size=4))
+def test_sparing_a_failed_call_is_the_same_in_both_forms(turns):
+    """The tokens that carry loss are the same ids, whatever prompt they are trained under."""
+    labels = ["pass" if ok else "argument_mismatch" for ok, _ in turns]
+    rollout = judged("a", labels, mode="full", errors=[error for _, error in turns])
+    views = [training_view(rollout.rollout, how, rollout.failed_calls) for how in ("as_collected", "stripped")]
+    shown, bare = ([i for i, own in zip(v.completion_ids, v.loss_mask, strict=True) if own] for v in views)
+    assert shown == bare
+    assert len(shown) == 3 * (len(rollout.rollout.steps) - len(rollout.failed_calls))
+
+
+def test_what_is_left_of_negative_advantages():
+    batch = group("t", 1, 2, modes=("full", "off", "off"))
+    whole, tenth = (assemble(batch, WeightParams(), Factors(), negative=share) for share in (1.0, 0.1))
+    assert whole.n_tokens == tenth.n_tokens
+    for before, after in zip(whole.rows, tenth.rows, strict=True):
+        for a, b in zip(before.advantages, after.advantages, strict=True):
+            assert b == pytest.approx(a if a >= 0 else 0.1 * a)
+
+
+def test_rehearsal_adds_evolved_successes_as_they_were_collected():
+    batch = group("t", 2, 2, modes=("full", "off"))
+    plain, both = (assemble(batch, WeightParams(), Factors(), rehearse=share) for share in (0.0, 0.5))
+    added = both.rows[len(plain.rows) :]
+    assert both.rows[: len(plain.rows)] == plain.rows and both.weights == plain.weights
+    shown = {j.rollout.rollout_id: j for j in batch if not j.bare and j.success}
+    assert {row.rollout_id for row in added} == set(shown)
+    for row in added:
+        bare = next(r for r in plain.rows if r.rollout_id == row.rollout_id)
+        assert row.prompt_ids == shown[row.rollout_id].rollout.tokens.prompt_ids != bare.prompt_ids
+        assert max(row.advantages) == pytest.approx(0.5 * max(bare.advantages))
+    assert both.n_tokens == plain.n_tokens + sum(sum(row.loss_mask) for row in added)
+    collected = assemble(batch, WeightParams(), Factors(), "as_collected", rehearse=0.5)
+    assert len(collected.rows) == len(assemble(batch, WeightParams(), Factors(), "as_collected").rows)
+
+
 def test_rollouts_without_a_sampled_token_are_no_rows():
     empty = judged("a", ["invalid_tool_call"], lengths=[0])
     batch = assemble([empty, judged("b", ["pass"])], WeightParams(), Factors())

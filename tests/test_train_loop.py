@@ -47,7 +47,8 @@ def run(params, resume_dir=None, stop_after=None, policy=None):
             raise Killed
 
     loop = Loop(COLLECTED, play, params, "r1", on_progress=progress)
-    settings = OptimSettings(params.steps, 8, lr=1e-2, minibatches=2, num_iterations=params.num_iterations, seed=7)
+    updates = {"minibatches": 2, "num_iterations": params.num_iterations, "schedule": params.schedule}
+    settings = OptimSettings(params.steps, 48, lr=1e-2, seed=7, epsilon_high=params.epsilon_high, **updates)
     loop.run(policy, settings, resume_dir)
     return policy.model, loop.result
 
@@ -97,6 +98,24 @@ def test_a_run_killed_after_its_last_step_only_reads_its_state(algorithm, tmp_pa
     model, whole = run(params, tmp_path)
     again, result = run(params, tmp_path)
     assert same_weights(model, again) and result.curve == whole.curve
+
+
+def test_evolved_successes_are_replayed_in_the_steps_to_come():
+    def replayed(**params):
+        return [row["replayed"] for row in run(TrainParams(algorithm="sft", steps=3, **params))[1].curve]
+
+    assert replayed() == [0, 1, 2]  # of step 0 one evolved rollout of the mixed group passed, of step 1 another
+    assert replayed(replay=False) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("steps", [1, 3, 10])
+def test_a_linear_schedule_rises_falls_and_ends(steps):
+    settings = OptimSettings(steps, 8, minibatches=2, num_iterations=3, schedule="linear")
+    rates = [settings.rate(update) for update in range(steps * 6 + 1)]
+    top = rates.index(1.0)
+    assert rates[:top] == sorted(rates[:top]) and rates[top:] == sorted(rates[top:], reverse=True)
+    assert rates[-1] == 0.0 and min(rates[:-1]) > 0 and top <= len(rates) // 10
+    assert {OptimSettings(steps, 8).rate(update) for update in range(99)} == {1.0}
 
 
 def test_judged_rollouts_survive_json():

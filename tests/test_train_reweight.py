@@ -5,7 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from train_cases import judged
 
+from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
+from seal.core.params import TrainParams
+from seal.train.batch import assemble
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, update_factors, weigh
 
 FIXED = WeightParams(alpha=0.0)
@@ -77,7 +80,7 @@ def test_without_a_root_among_the_turns_nobody_is_blamed():
 @given(st.lists(st.sampled_from(list(DEFAULT_UTILITY)), min_size=1, max_size=6), utilities)
 def test_trajectory_granularity_is_the_papers_formula(labels, utility):
     params = WeightParams("trajectory", {**DEFAULT_UTILITY, **utility}, alpha=0.0)
-    mean = sum(min(max(params.utility[z], 0.5), 2.0) for z in labels) / len(labels)
+    mean = sum(params.utility[z] for z in labels) / len(labels)
     rows = by_turn(judged("a", [str(z) for z in labels]), params=params)
     assert all(row.weight == pytest.approx(min(max(mean, 0.5), 2.0)) for row in rows.values())
 
@@ -141,8 +144,45 @@ def test_a_capped_utility_still_moves_and_the_state_survives_json(state):
 
 
 def test_weight_params_fill_missing_utilities():
-    class Given:
-        weights, utility, alpha, ema, clip = "turn", {"pass": 1.1}, 1.0, 0.25, [0.5, 2.0]
-
-    params = WeightParams.of(Given)
+    params = WeightParams.of(TrainParams(utility={"pass": 1.1}))
     assert params.utility["pass"] == 1.1 and params.utility["invalid_tool_call"] == 2.0 and params.clip == (0.5, 2.0)
+
+
+def test_the_papers_weights_are_a_setting():
+    """Table 6 and w = clip(sum p(z) rho(z), 0.5, 2), by hand: nothing added, nothing divided out."""
+    params = WeightParams.of(TrainParams(weights="trajectory", alpha=0.0, normalise=False))
+    table = {"spurious_tool_call": 2.0, "correct_abstention": 1.8, "state_mismatch": 1.0, "pass": 1.0}
+    assert {z: params.utility[z] for z in table} == table and params.utility["response_mismatch"] == 0.9
+    rollouts = [
+        judged("a", ["pass", "spurious_tool_call", "pass", "response_mismatch"], "t"),
+        judged("b", ["correct_abstention", "pass"], "t"),
+    ]
+    batch = assemble(rollouts, params, Factors({"spurious_tool_call": 1.0}), drop_negative=False)
+    weight = {row.rollout_id: row.weight for row in batch.weights}
+    assert weight == {"a": pytest.approx((1 + 2 + 1 + 0.9) / 4), "b": pytest.approx(1.4)}
+
+
+@given(st.lists(st.lists(st.sampled_from(list(DEFAULT_UTILITY)), min_size=1, max_size=4), min_size=2, max_size=6))
+def test_laws_of_a_batch_whatever_its_labels(rollouts):
+    """Of the default weights: positive or masked, mean 1 over trained tokens, bounded, the sign the outcome's."""
+    made = [judged(f"r{i}", [str(z) for z in labels], "t") for i, labels in enumerate(rollouts)]
+    params = WeightParams()
+    batch = assemble(made, params, update_factors(Factors(), made, params), drop_negative=False)
+    rows = [row for row in batch.weights if row.weight]
+    success = {j.rollout.rollout_id: j.success for j in made}
+    assert all(row.weight > 0 and (row.advantage > 0) == success[row.rollout_id] for row in rows)
+    if rows:
+        trained = sum(row.tokens for row in rows)
+        assert sum(row.tokens * row.weight for row in rows) / trained == pytest.approx(1.0)
+        low, high = params.clip
+        spread = (1 + params.alpha) * high / low  # no turn weighs more than this times another
+        assert max(row.weight for row in rows) <= spread * min(row.weight for row in rows) + 1e-9
+
+
+def test_the_state_of_the_factors_is_versioned():
+    """The artifact that a round leaves for the next one says which form it has, and refuses none that is empty."""
+    state = update_factors(Factors(), failing(4, "argument_mismatch", "a"), WeightParams())
+    stored = state.to_json()
+    assert stored["version"] == 1 and stored["updates"] == 1 and list(stored["factor"]) == ["argument_mismatch"]
+    with pytest.raises(ArtifactError, match="version"):
+        Factors.of_json({**stored, "version": 2})

@@ -9,8 +9,10 @@ from seal.train.judged import Judged
 VOCABULARY = 40
 
 
-def tokens(rng: random.Random, turns: Sequence[int], evolved: bool = False, recovery_from: int = 99) -> Tokens:
-    """Ids of one sampled action a turn, with an environment segment between; `turns` gives the tokens of each action.
+def tokens(
+    rng: random.Random, actions: Sequence[tuple[int, int]], evolved: bool = False, recovery_from: int = 99
+) -> Tokens:
+    """Ids of sampled `actions` (turn, how many tokens), with an environment segment between.
 
     `evolved` adds two ids to the shown prompt and one to every segment from turn `recovery_from` on.
     """
@@ -21,8 +23,8 @@ def tokens(rng: random.Random, turns: Sequence[int], evolved: bool = False, reco
     bare_prompt = ids(6)
     shown: list[tuple[int, int, int, int]] = []  # id, sampled, turn, after recovery text
     bare: list[tuple[int, int]] = []
-    for turn, n in enumerate(turns):
-        if turn:
+    for place, (turn, n) in enumerate(actions):
+        if place:
             segment, extra = ids(2), ids(1) if evolved and turn >= recovery_from else []
             shown += [(i, 0, turn, 0) for i in segment + extra]
             bare += [(i, 0) for i in segment]
@@ -30,7 +32,7 @@ def tokens(rng: random.Random, turns: Sequence[int], evolved: bool = False, reco
         shown += [(i, 1, turn, int(evolved and turn >= recovery_from)) for i in action]
         bare += [(i, 1) for i in action]
     tail = ids(2)
-    shown += [(i, 0, len(turns) - 1, 0) for i in tail]
+    shown += [(i, 0, actions[-1][0], 0) for i in tail]
     bare += [(i, 0) for i in tail]
     return Tokens(
         prompt_ids=tuple((ids(2) if evolved else []) + bare_prompt),
@@ -65,11 +67,18 @@ def judged(
     recovery_from: int = 99,
     stop: str = "finished",
 ) -> Judged:
-    """A rollout with one primary label a turn. Turns labelled pass or correct_abstention are valid."""
+    """A rollout with one primary label and one step a turn. Turns labelled pass or correct_abstention are valid; with
+    an error they hold two steps of the same length, of which the first failed."""
     good = ("pass", "correct_abstention")
     valid = [label in good for label in labels]
     success = all(valid) if success is None else success
     rng = random.Random(name)
+    lengths, errors = lengths or [3] * len(labels), [*errors, *[""] * (len(labels) - len(errors))]
+    steps, actions = [], []
+    for turn, error in enumerate(errors):
+        for failure in (error, "") if error and valid[turn] else (error,):
+            steps.append(step(turn, failure))
+            actions.append((turn, lengths[turn]))
     rollout = Rollout(
         rollout_id=name,
         task_id=task,
@@ -78,9 +87,9 @@ def judged(
         mode=mode,
         policy_hash="p",
         interface_hash="bare" if mode == "off" else "i",
-        steps=tuple(step(turn, errors[turn] if turn < len(errors) else "") for turn in range(len(labels))),
+        steps=tuple(steps),
         stop_reason=stop,
-        tokens=tokens(rng, lengths or [3] * len(labels), mode != "off", recovery_from),
+        tokens=tokens(rng, actions, mode != "off", recovery_from),
     )
     diagnoses = tuple(
         Diagnosis(turn, label, primary=True, root=roots[turn] if roots else True, confidence=confidence)

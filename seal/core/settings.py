@@ -310,7 +310,13 @@ class TrainParams:
     `loss`: how TRL puts grpo's tokens together; `reference` of the KL term (`beta`) and of dpo: the parent's policy, or
     that of the line's start. `zero_variance`: groups without signal are masked, kept in the token count, or replaced by
     groups of other tasks. `partial_credit`: what the turns served are worth in a failed rollout of a mixed group.
+    `normalise`: weights average 1 over a batch (false, `weights: trajectory` and `alpha: 0` are the paper's formula).
     `curriculum`: exponent of (success rate times failure rate) by which fresh steps choose tasks (0: evenly).
+    `schedule`: of the learning rate over the round's updates; linear rises in the first tenth, then falls to 0.
+    `epsilon_high`: how far a ratio may rise over 1 before it is clipped (0: epsilon). An evolved rollout holds tokens
+    the bare policy finds improbable, which a narrow clip would never let it learn.
+    `negative`: what is left of a negative advantage that is not dropped. `rehearse`: how strongly evolved successes
+    train under the prompt they saw, too, so that cues go on being read. `replay`: they stay in the round's later steps.
     """
 
     algorithm: Literal["grpo", "sft", "dpo", "none"] = "grpo"
@@ -336,6 +342,12 @@ class TrainParams:
     dpo_beta: float = later(0.1, 0.1, 1e-4, 100.0)
     partial_credit: float = later(0.0, 0.0, 0.0, 1.0)
     curriculum: float = later(0.0, 0.0, 0.0, 10.0)
+    schedule: Literal["constant", "linear"] = later("linear", "constant")
+    epsilon_high: float = later(10.0, 0.0, 0.0, 1000.0)
+    negative: float = later(0.1, 1.0, 0.0, 1.0)
+    rehearse: float = later(0.5, 0.0, 0.0, 1.0)
+    replay: bool = later(True, False)
+    normalise: bool = later(True, True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,15 +175,17 @@ def _shared(a: Call, b: Call) -> int:
 
 
 def _judged(evidence: TurnEvidence, how: Sequence[str], stand_in: Sequence[int]) -> tuple[Goal, ...]:
-    """A goal is met when it was done as asked; or its effect is there; or its information is, and no later gold call
-    broke for want of it."""
+    """A goal is met when it was done as asked; or its effect is there; or its information is, no later gold call broke
+    for want of it, and the call in its place did not fail (an earlier turn may have shown the same text)."""
     judged: list[Goal] = []
     broke = False
     for i in range(len(how) - 1, -1, -1):
         call, raw, wrote = evidence.goals[i].call, evidence.goals[i].raw, evidence.goals[i].wrote
         exact = how[i] == "exact"
         done = exact and _ran_as_gold(evidence.attempts[stand_in[i]], raw)
-        reached = evidence.state_ok if wrote else evidence.response_ok and not broke
+        tried = how[i] in ("same_tool", "invalid_tool")
+        failed = how[i] == "text" or (tried and bool(evidence.attempts[stand_in[i]].error))
+        reached = evidence.state_ok if wrote else evidence.response_ok and not broke and not failed
         broke |= exact and not done
         judged.append(Goal(call, raw, wrote, how[i], stand_in[i], done or reached))
     return tuple(reversed(judged))

@@ -5,7 +5,7 @@ stripped, within_group the bare ids of an evolved rollout (what the interface ad
                        tokens unchanged); tokens sampled after interface text that no docs explain carry no loss
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -71,15 +71,24 @@ class Batch:
     dropped: int
     excluded: int
 
+    def beside(self, rows: Sequence[TrainRow]) -> "Batch":
+        """With more rows, whose tokens count as well."""
+        return replace(self, rows=(*self.rows, *rows), n_tokens=self.n_tokens + sum(sum(r.loss_mask) for r in rows))
 
-def training_view(rollout: Rollout, condition: Condition) -> TrainRow:
-    """The row of one rollout before advantages, cut to length T' <= T.
+
+def training_view(rollout: Rollout, condition: Condition, spared: Collection[int] = ()) -> TrainRow:
+    """The row of one rollout before advantages, cut to length T' <= T. `spared`: steps whose tokens carry no loss.
 
     Raises ArtifactError when the bare form of an evolved rollout does not hold the sampled tokens it should.
     """
     t = rollout.tokens
     if condition == "as_collected" or rollout.mode == "off":
-        return TrainRow(rollout.rollout_id, t.prompt_ids, t.completion_ids, t.loss_mask, t.logprobs, t.turn_of_token)
+        loss_mask = list(t.loss_mask)
+        for i in _tokens_of(spared, t.loss_mask):
+            loss_mask[i] = 0
+        return TrainRow(
+            rollout.rollout_id, t.prompt_ids, t.completion_ids, tuple(loss_mask), t.logprobs, t.turn_of_token
+        )
     shown = [i for i, sampled in enumerate(t.loss_mask) if sampled]
     bare = [i for i, sampled in enumerate(t.bare_loss_mask) if sampled]
     if [t.completion_ids[i] for i in shown] != [t.bare_completion_ids[i] for i in bare]:
@@ -88,6 +97,8 @@ def training_view(rollout: Rollout, condition: Condition) -> TrainRow:
     turns = [-1] * len(t.bare_completion_ids)  # -1: the environment's, whose turn nobody asks for
     for i, j in zip(shown, bare, strict=True):
         loss_mask[j], logprobs[j], turns[j] = 1 - t.interface_mask[i], t.logprobs[i], t.turn_of_token[i]
+    for j in _tokens_of(spared, t.bare_loss_mask):
+        loss_mask[j] = 0
     return TrainRow(
         rollout.rollout_id,
         t.bare_prompt_ids,
@@ -96,6 +107,17 @@ def training_view(rollout: Rollout, condition: Condition) -> TrainRow:
         tuple(logprobs),
         tuple(turns),
     )
+
+
+def _tokens_of(steps: Collection[int], sampled: Sequence[int]) -> list[int]:
+    """Places of the tokens of some steps: what a step says stands between two segments of the environment's."""
+    places, step, before = [], -1, 0
+    for i, own in enumerate(sampled):
+        step += own and not before
+        before = own
+        if own and step in steps:
+            places.append(i)
+    return places
 
 
 def assemble(
@@ -107,13 +129,16 @@ def assemble(
     zero_variance: ZeroVariance = "mask",
     credit: Credit = "rollout",
     partial: float = 0.0,
+    negative: float = 1.0,
+    rehearse: float = 0.0,
 ) -> Batch:
     """Judged rollouts -> training rows, in the order given. Rollouts that something else failed are left out.
 
     `credit`: what an advantage compares, whole rollouts by their success, or each user turn by its own (see
     `turn_advantages`; turns without signal are then masked, whatever `zero_variance` says).
     `drop_negative`: the negative advantages of evolved rollouts (True), of every rollout ("all"), of none (False)
-    become 0; the weights are normalised before that.
+    become 0, and `negative` of each other one is left; the weights are normalised before that.
+    `rehearse`: evolved rollouts with a positive advantage train as they were collected, too, at this share of it.
     `partial`: what a failed rollout of a mixed group gets of the share of its turns that are right.
     """
     usable = [j for j in judged if j.usable]
@@ -121,7 +146,8 @@ def assemble(
     rewards = partial_credit([j.success for j in usable], [j.progress for j in usable], partial)
     groups = group_advantages([float(j.success) for j in usable], tasks, zero_variance, rewards)
     own = turn_advantages([j.passed for j in usable], tasks) if credit == "turn" else [None] * len(usable)
-    views = [training_view(j.rollout, condition) for j in usable]
+    spared = [j.failed_calls if weighting.granularity == "turn" else frozenset() for j in usable]
+    views = [training_view(j.rollout, condition, steps) for j, steps in zip(usable, spared, strict=True)]
     weights: list[TurnWeight] = []
     for j, view, advantage, trained, turns in zip(usable, views, groups.values, groups.trained, own, strict=True):
         tokens = tokens_by_turn(j.rollout, view)
@@ -135,15 +161,31 @@ def assemble(
     weights = normalise(weights) if weighting.normalise and weighting.granularity != "none" else weights
     n_tokens = sum(row.tokens for row in weights if row.weight)
 
+    weights = [replace(row, weight=row.weight * negative) if row.advantage < 0 else row for row in weights]
     if drop_negative:
         droppable = {j.rollout.rollout_id for j in usable if not j.bare or drop_negative == "all"}
         drop = {row for row in weights if row.weight > 0 > row.advantage and row.rollout_id in droppable}
         weights = [*mask(drop, DROPPED), *(row for row in weights if row not in drop)]
-    return make_batch(judged, views, weights, groups, n_tokens)
+    batch = make_batch(judged, views, weights, groups, n_tokens, condition)
+    if not rehearse or condition == "as_collected":
+        return batch
+    shown = [training_view(j.rollout, "as_collected", s) for j, s in zip(usable, spared, strict=True) if not j.bare]
+    return batch.beside(_rehearsed(shown, weights, rehearse))
+
+
+def _rehearsed(views: Sequence[TrainRow], weights: Sequence[TurnWeight], share: float) -> list[TrainRow]:
+    """Rows of the turns with a positive advantage, of which they get a share."""
+    scaled = {(w.rollout_id, w.turn): replace(w, weight=w.weight * share * (w.advantage > 0)) for w in weights}
+    return [row for view in views if any((row := finish(view, scaled)).loss_mask)]
 
 
 def make_batch(
-    judged: Sequence[Judged], views: Sequence[TrainRow], weights: list[TurnWeight], groups: Advantages, n_tokens: int
+    judged: Sequence[Judged],
+    views: Sequence[TrainRow],
+    weights: list[TurnWeight],
+    groups: Advantages,
+    n_tokens: int,
+    condition: Condition,
 ) -> Batch:
     """The batch of the usable rollouts' views and final weights; the others get rows of weight 0."""
     by_turn = {(row.rollout_id, row.turn): row for row in weights}
@@ -151,13 +193,14 @@ def make_batch(
     others = [j.rollout for j in judged if not j.usable]
     turns = [(rollout.rollout_id, turn) for rollout in others for turn in sorted({step.turn for step in rollout.steps})]
     weights = [*weights, *(TurnWeight(*key, 0.0, 0.0, 0.0, NOT_THE_POLICY) for key in turns)]
-    sampled = sum(sum(j.rollout.tokens.loss_mask) for j in judged if j.usable)
+    tokens = [j.rollout.tokens for j in judged if j.usable]
+    sampled, hidden = sum(sum(t.loss_mask) for t in tokens), sum(sum(t.interface_mask) for t in tokens)
     return Batch(
         rows=tuple(row for row in rows if any(row.loss_mask)),
         weights=tuple(sorted(weights, key=lambda row: (row.rollout_id, row.turn))),
         groups=groups,
         n_tokens=n_tokens,
-        share_masked=1 - sum(sum(view.loss_mask) for view in views) / sampled if sampled else 0.0,
+        share_masked=hidden / sampled if sampled and condition != "as_collected" else 0.0,
         dropped=len({row.rollout_id for row in weights if row.reason == DROPPED}),
         excluded=len(others),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from seal.train.batch import Batch, TrainRow
-from seal.train.plain import frozen, token_logprobs
+from seal.train.plain import frozen, set_rate, token_logprobs
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
 
 AT_ONCE = CPU_ROWS // 2  # pairs of one forward pass
@@ -41,10 +41,11 @@ def train(
         reference = torch.cat(parts).tolist() if parts else []
         model.train()
         torch.manual_seed(settings.seed % 2**31 + step)
-        losses = []
+        losses, updates = [], settings.num_iterations * settings.minibatches
         for _ in range(settings.num_iterations):
             order = torch.randperm(len(pairs)).tolist()
             for part in range(settings.minibatches):
+                set_rate(optimizer, settings, step * updates + len(losses))
                 chosen = sorted(order[part :: settings.minibatches])
                 losses.append(
                     _update(

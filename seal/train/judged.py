@@ -48,6 +48,17 @@ class Judged:
                 break
         return tuple(served)
 
+    @property
+    def failed_calls(self) -> frozenset[int]:
+        """Places in rollout.steps of what failed in a turn that was served: the turn's reward is not theirs."""
+        passed = (True,) * len(self.verdicts) if self.success else self.passed
+        served = {turn for turn, valid in enumerate(passed) if valid}
+        return frozenset(
+            i
+            for i, step in enumerate(self.rollout.steps)
+            if step.turn in served and (step.errors or any(result.error_kind for result in step.results))
+        )
+
     def had_error(self, turn: int) -> bool:
         """Whether the policy was shown an error in this turn (of a call, or that it wrote none)."""
         steps = (step for step in self.rollout.steps if step.turn == turn)

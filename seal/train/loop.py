@@ -13,7 +13,7 @@ from seal.core.seeds import seed_for
 from seal.core.types import Diagnosis, Rollout, Verdict
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
-from seal.train.batch import Batch, assemble
+from seal.train.batch import Batch, TrainRow, assemble
 from seal.train.fresh import Fresh, groups_without_signal
 from seal.train.judged import Judged
 from seal.train.ranks import gathered, rank
@@ -37,6 +37,7 @@ CURVE = [
     "all_fail_groups",
     "share_masked",
     "dropped",
+    "replayed",
     "excluded",
 ]
 
@@ -109,9 +110,11 @@ def train_round(
     check_player(policy, collected)
     fresh = Fresh(env, policy, interface, collect_params, priority, round_id, depth, run_seed, train_params.curriculum)
     resampled = RESAMPLED if train_params.zero_variance == "resample" else 0
+    rows = max(len(collected), collect_params.tasks * collect_params.group_size) * (1 + resampled)
+    rows *= (1 + bool(train_params.rehearse)) * (train_params.steps if train_params.replay else 1)
     settings = OptimSettings(
         steps=train_params.steps,
-        rows=max(len(collected), collect_params.tasks * collect_params.group_size) * (1 + resampled),
+        rows=rows,
         lr=train_params.lr,
         epsilon=train_params.epsilon,
         beta=train_params.beta,
@@ -123,6 +126,8 @@ def train_round(
         seed=seed_for(run_seed, depth, "optimise"),
         loss=train_params.loss,
         dpo_beta=train_params.dpo_beta,
+        schedule=train_params.schedule,
+        epsilon_high=train_params.epsilon_high,
         reference=_weights_of(reference, train_params),
     )
     loop = Loop(collected, fresh, train_params, round_id, factors, on_progress)
@@ -171,6 +176,8 @@ class Loop:
         self._judged: list[Judged] = []
         self._played: list[Judged] = []
         self._batch: Batch | None = None
+        self._replayed: list[TrainRow] = []
+        self._n_replayed = 0
 
     def run(self, policy: Any, settings: OptimSettings, resume_dir: Path | None = None) -> None:
         """Optimise over all steps, from where `resume_dir` left off."""
@@ -207,19 +214,30 @@ class Loop:
         if self.params.zero_variance == "resample":
             self._resample(step)
         self.result.factors = update_factors(self.result.factors, self._judged, self.weighting)
-        if self.params.algorithm == "sft":
+        self._batch = self._assemble(self._judged)
+        batch, self._n_replayed = self._batch.beside(self._replayed), len(self._replayed)
+        self._remember(self._judged, self._batch)
+        return batch
+
+    def _assemble(self, judged: list[Judged]) -> Batch:
+        p, weights = self.params, (self.weighting, self.result.factors)
+        if p.algorithm == "sft":
             from seal.train.sft import demonstrations
 
-            self._batch = demonstrations(self._judged, self.weighting, self.result.factors, self.params.condition)
-        elif self.params.algorithm == "dpo":
+            return demonstrations(judged, *weights, p.condition)
+        if p.algorithm == "dpo":
             from seal.train.preferences import pair_batch
 
-            self._batch = pair_batch(self._judged, self.weighting, self.result.factors, self.params.condition)
-        else:
-            p = self.params
-            how = (p.condition, p.drop_negative, p.zero_variance, p.credit, p.partial_credit)
-            self._batch = assemble(self._judged, self.weighting, self.result.factors, *how)
-        return self._batch
+            return pair_batch(judged, *weights, p.condition)
+        how = (p.condition, p.drop_negative, p.zero_variance, p.credit, p.partial_credit, p.negative, p.rehearse)
+        return assemble(judged, *weights, *how)
+
+    def _remember(self, judged: list[Judged], batch: Batch) -> None:
+        """Rows of evolved rollouts with something to imitate, for the steps to come: they are off-policy anyway."""
+        if self.params.replay and self.params.algorithm != "dpo":
+            evolved = {j.rollout.rollout_id for j in judged if not j.bare}
+            rows = (row for row in batch.rows if row.rollout_id in evolved)
+            self._replayed += [row for row in rows if max(row.advantages) > 0]
 
     def _resample(self, step: int) -> None:
         """For each group without signal one of another task, up to RESAMPLED times, while there are other tasks."""
@@ -232,7 +250,7 @@ class Loop:
 
     def _record(self, step: int, metrics: StepMetrics) -> dict[str, Any]:
         """Keep the finished step; returns all there is to recall it from."""
-        curve = _curve_row(step, self._judged, self._batch, metrics)
+        curve = _curve_row(step, self._judged, self._batch, self._n_replayed, metrics)
         fresh = {j.rollout.rollout_id for j in self._played}
         weights = [_weight_row(self.round_id, step, row, row.rollout_id in fresh) for row in self._batch.weights]
         row = {
@@ -249,8 +267,12 @@ class Loop:
     def _recall(self, row: dict[str, Any]) -> None:
         from seal.train.resume import of_json
 
-        self._keep({**row, "judged": [of_json(Judged, judged) for judged in row["judged"]]})
+        played = [of_json(Judged, judged) for judged in row["judged"]]
+        self._keep({**row, "judged": played})
         self.result.factors = Factors.of_json(row["factors"])
+        if self.params.replay:
+            judged = played if row["curve"]["step"] else [*self.collected, *played]
+            self._remember(judged, self._assemble(judged))
 
     def _keep(self, row: dict[str, Any]) -> None:
         self.result.fresh += row["judged"]
@@ -265,7 +287,9 @@ def _weight_row(round_id: str, step: int, row: TurnWeight, fresh: bool) -> dict[
     return {"round": round_id, "phase": "train" if fresh else "collect", "train_step": step, **data}
 
 
-def _curve_row(step: int, judged: Sequence[Judged], batch: Batch, metrics: StepMetrics) -> dict[str, Any]:
+def _curve_row(
+    step: int, judged: Sequence[Judged], batch: Batch, replayed: int, metrics: StepMetrics
+) -> dict[str, Any]:
     def rate(of: list[Judged]) -> float | None:
         return sum(j.success for j in of) / len(of) if of else None
 
@@ -280,6 +304,7 @@ def _curve_row(step: int, judged: Sequence[Judged], batch: Batch, metrics: StepM
         "all_fail_groups": batch.groups.all_fail,
         "share_masked": batch.share_masked,
         "dropped": batch.dropped,
+        "replayed": replayed,
         "excluded": batch.excluded,
         **metrics,
     }

@@ -6,11 +6,18 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 
 from seal.train.batch import TrainRow
+from seal.train.settings import OptimSettings
 
 
 def adamw(model: torch.nn.Module, lr: float) -> torch.optim.AdamW:
     """The optimiser of a round, over the parameters that are trained; its state is carried across the steps."""
     return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=lr, weight_decay=0.0)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, settings: OptimSettings, update: int) -> None:
+    """The learning rate of an update, counted from 0 over all steps of the round."""
+    for group in optimizer.param_groups:
+        group["lr"] = settings.lr * settings.rate(update)
 
 
 def frozen(

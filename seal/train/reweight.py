@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
 from seal.train.judged import Judged
 
@@ -40,10 +41,9 @@ class WeightParams:
 
     @staticmethod
     def of(params: Any) -> "WeightParams":
-        """From a round's train parameters (attributes weights, utility, alpha, ema, clip, normalise?)."""
+        """From a round's train parameters (attributes weights, utility, alpha, ema, clip, normalise)."""
         utility = {**DEFAULT_UTILITY, **{Label(label): value for label, value in params.utility.items()}}
-        normalised = getattr(params, "normalise", True)
-        return WeightParams(params.weights, utility, params.alpha, params.ema, tuple(params.clip), normalised)
+        return WeightParams(params.weights, utility, params.alpha, params.ema, tuple(params.clip), params.normalise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,9 @@ class Factors:
 
     @staticmethod
     def of_json(data: Mapping[str, Any] | None) -> "Factors":
+        if data and data.get("version") != 1:
+            remedy = "it was written by a newer version: update, or run the round's train stage again"
+            raise ArtifactError("reweight.json", f"version {data.get('version')}", remedy)
         return Factors(dict(data["factor"]), int(data["updates"])) if data else Factors()
 
 
@@ -129,8 +132,8 @@ def weigh(
                 where no root turn was found among them. A passing rollout: rho(pass), at least as much for a right
                 abstention and a recovery from an error, and 0 for a turn with a spurious call. The label's confidence
                 scales every weight but the 0 towards 1.
-    trajectory  the paper's: mean over the diagnosed turns of rho(label), clipped, for all turns; the mean confidence of
-                the verdicts (1 where gold decides) scales it towards 1.
+    trajectory  the paper's: mean over the diagnosed turns of utility(label) * factor(label), clipped only then, for all
+                turns; the mean confidence of the verdicts (1 where gold decides) scales it towards 1.
     none        1.
 
     `advantage`: of the rollout, or of each turn (turns without one get 0). With one a turn, the turns that a failed
@@ -144,7 +147,8 @@ def weigh(
             served = [t for t, passed in enumerate(judged.passed) if passed and t in tokens] if own is advantage else []
             kinds = _failing(judged, tokens, params, state) | _passing(judged, served, params, state)
     elif params.granularity == "trajectory":
-        rhos = [strength(str(d.label), params, state) for d in judged.diagnoses if d.primary]
+        labels = [str(d.label) for d in judged.diagnoses if d.primary]
+        rhos = [params.utility.get(label, 1.0) * state.factor.get(label, 1.0) for label in labels]
         low, high = params.clip
         mean = min(max(sum(rhos) / len(rhos), low), high) if rhos else 1.0
         kinds = dict.fromkeys(tokens, ("trajectory", mean, _trust(judged)))

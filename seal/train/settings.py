@@ -16,7 +16,7 @@ class OptimSettings:
 
     `micro_batch`: rows whose activations are held at once (0: a whole minibatch). `temperature`: the sampler's.
     `reference`: the weights that a KL term and DPO compare with, by name (None: the policy as it came). `loss`: TRL's
-    loss_type.
+    loss_type. `epsilon_high` 0: epsilon.
     """
 
     steps: int
@@ -33,6 +33,16 @@ class OptimSettings:
     loss: str = "dapo"
     dpo_beta: float = 0.1
     reference: Any = None
+    schedule: str = "constant"
+    epsilon_high: float = 0.0
+
+    def rate(self, update: int) -> float:
+        """Share of `lr` at an update, counted from 0 over all steps."""
+        if self.schedule == "constant":
+            return 1.0
+        updates = self.steps * self.minibatches * self.num_iterations
+        rise = max(updates // 10, 1)
+        return max(min((update + 1) / rise, (updates - update) / max(updates - rise, 1), 1.0), 0.0)
 
 
 class Optimise(Protocol):

@@ -9,7 +9,7 @@ from seal.core.labels import Label
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, Condition, TrainRow, make_batch, tokens_by_turn, training_view
 from seal.train.judged import Judged
-from seal.train.plain import token_logprobs
+from seal.train.plain import set_rate, token_logprobs
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, weigh
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
 
@@ -22,14 +22,15 @@ def demonstrations(
     Turn weights and normalisation are those of the RL batch; what is not imitated has weight 0.
     """
     usable = [j for j in judged if j.usable]
-    views = [training_view(j.rollout, condition) for j in usable]
+    spared = [j.failed_calls if weighting.granularity == "turn" else frozenset() for j in usable]
+    views = [training_view(j.rollout, condition, steps) for j, steps in zip(usable, spared, strict=True)]
     weights: list[TurnWeight] = []
     for j, view in zip(usable, views, strict=True):
         tokens = tokens_by_turn(j.rollout, view)
         weights += weigh(j, 1.0, tokens, weighting, factors) if j.success else _recovered(j, tokens, weighting, factors)
     weights = normalise(weights) if weighting.normalise and weighting.granularity != "none" else weights
     groups = group_advantages([float(j.success) for j in usable], [j.rollout.task_id for j in usable])
-    return make_batch(judged, views, weights, groups, sum(row.tokens for row in weights if row.weight))
+    return make_batch(judged, views, weights, groups, sum(row.tokens for row in weights if row.weight), condition)
 
 
 def _recovered(judged: Judged, tokens: dict[int, int], weighting: WeightParams, factors: Factors) -> list[TurnWeight]:
@@ -60,10 +61,11 @@ def train(
         batch = batch_of_step(step)
         model.train()
         torch.manual_seed(settings.seed % 2**31 + step)
-        losses = []
+        losses, updates = [], settings.num_iterations * settings.minibatches
         for _ in range(settings.num_iterations):
             order = torch.randperm(len(batch.rows)).tolist()
             for part in range(settings.minibatches):
+                set_rate(optimizer, settings, step * updates + len(losses))
                 rows = [batch.rows[i] for i in sorted(order[part :: settings.minibatches])]
                 losses.append(_update(model, rows, batch.n_tokens / settings.minibatches, optimizer, settings))
         model.eval()

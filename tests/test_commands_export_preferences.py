@@ -1,0 +1,84 @@
+"""`seal export preferences` on a round that nano played: rows that are the played tokens, and errors."""
+
+import json
+
+import pytest
+
+from seal.cli import main
+from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.params import CollectParams
+from seal.env.shop import ShopEnv
+from seal.interface.state import InterfaceState
+from seal.rollout.collect import collect
+from seal.train.fresh import judge
+from seal.train.stored import write_judged
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+PARAMS = """run: {seed: 0}
+envs:
+  shop: {seed: 0, train: 8, dev: 1, test: 1}
+starts:
+  r0:
+    env: shop
+    recipe: 1
+    policy: {kind: nano}
+    evaluate: {split: test, tasks: 0, trials: 1, temperature: 0.0, measure_on: true, max_action_tokens: 9, context: 512}
+defaults: {}
+rounds: {}
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    from seal.policy.nano import reader_policy
+    from seal.store.params_file import add_round, resolve
+
+    torch.set_num_threads(1)
+    root = tmp_path_factory.mktemp("w")
+    (root / "params.yaml").write_text(PARAMS)
+    from seal.core.params import load_params
+
+    add_round(root / "params.yaml", "r1", resolve(load_params(root / "params.yaml"), "r0", {}))
+    policy, env, rounds = reader_policy(), ShopEnv(train=8, dev=1, test=1), root / "data" / "rounds"
+    policy.save(rounds / "r0" / "policy")
+    params = CollectParams(tasks=8, group_size=8, evolved=0)
+    judged = judge(env, collect(env, policy, InterfaceState(), params, "r1", 1, 0), DEFAULT_PRIORITY)
+    for stage in ("collect", "verify", "diagnose"):
+        (rounds / "r1" / stage).mkdir(parents=True)
+        write_judged(rounds / "r1" / stage, judged, "r1", "collect", tasks=env.tasks())
+    return root, judged, policy.tokenizer
+
+
+@pytest.mark.parametrize("until", ["turn", "action"])
+def test_rows_are_the_played_tokens_up_to_the_diagnosed_turn(workspace, until, tmp_path, capsys):
+    root, judged, tokenizer = workspace
+    out = tmp_path / "preferences.jsonl"
+    assert main(["export", "preferences", "--out", str(out), "--root", str(root), "--until", until]) == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert rows and f"{len(rows)} pairs" in capsys.readouterr().out
+    by_id = {j.rollout.rollout_id: j for j in judged}
+    for row in rows:
+        chosen, rejected = by_id[row["chosen_id"]], by_id[row["rejected_id"]]
+        assert row["round"] == "r1" and chosen.rollout.task_id == rejected.rollout.task_id == row["task_id"]
+        assert chosen.passed[row["turn"]] and not rejected.passed[row["turn"]]
+        assert row["label"] == str(rejected.primary(row["turn"]).label)
+        played = rejected.rollout.tokens.prompt_ids + rejected.rollout.tokens.completion_ids
+        ids = tokenizer(row["prompt"] + row["rejected"])["input_ids"]
+        assert tuple(ids) == played[: len(ids)]
+        assert (
+            row["chosen"] != row["rejected"]
+            and tokenizer(row["prompt"])["input_ids"] == ids[: len(ids) - len(tokenizer(row["rejected"])["input_ids"])]
+        )
+        if not row["grafted"]:
+            whole = chosen.rollout.tokens.prompt_ids + chosen.rollout.tokens.completion_ids
+            ids = tokenizer(row["prompt"] + row["chosen"])["input_ids"]
+            assert tuple(ids) == whole[: len(ids)]
+    assert any(not row["grafted"] for row in rows)
+
+
+def test_a_round_that_is_not_there_or_not_diagnosed_is_one_error(workspace, tmp_path, capsys):
+    root, _, _ = workspace
+    out = tmp_path / "p.jsonl"
+    assert main(["export", "preferences", "r9", "--out", str(out), "--root", str(root)]) != 0
+    assert "r9" in capsys.readouterr().err and not out.exists()

@@ -23,6 +23,7 @@ def run(stage: Stage) -> None:
         write_table(out / "profile.parquet", "profile", [])
     with atomic_dir(stage.path("train")) as out:
         write_json(out / "reweight.json", Factors().to_json())
+        write_table(out / "replay.parquet", "replay", [])
         rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
         (out / "curve.csv").write_text(f"step,loss\n{rows}")
 

@@ -8,6 +8,7 @@ from seal.store.files import atomic_dir, read_json, write_csv, write_json
 from seal.store.tables import write_table
 from seal.train.loop import CURVE, train_round
 from seal.train.ranks import rank
+from seal.train.replay import replay_of, rows_of_replay
 from seal.train.reweight import Factors
 from seal.train.stored import write_judged
 
@@ -15,7 +16,8 @@ from seal.train.stored import write_judged
 def run(stage: Stage) -> None:
     entry, parent = stage.entry, stage.parent
     inputs = [stage.path(what) for what in ("collect", "verify", "diagnose", "interface.json")]
-    inputs += [stage.path("policy", parent), stage.path("train", parent) / "reweight.json"]
+    left = stage.path("train", parent)
+    inputs += [stage.path("policy", parent), left / "reweight.json", left / "replay.parquet"]
     policy = stage.policy(parent)
     with progress(f"train@{stage.id}", 0 if entry.train.algorithm == "none" else entry.train.steps, "step") as stepped:
         result = train_round(
@@ -29,10 +31,11 @@ def run(stage: Stage) -> None:
             stage.id,
             stage.depth,
             stage.seed,
-            Factors.of_json(read_json(stage.path("train", parent) / "reweight.json")),
+            Factors.of_json(read_json(left / "reweight.json")),
             stage.resume_dir(*inputs),
             lambda row: stepped(1),
             stage.policy(stage.lineage.start(stage.id)) if entry.train.reference == "start" else None,
+            replay_of(left / "replay.parquet"),
         )
     if rank().number:
         return  # the first process writes
@@ -43,6 +46,7 @@ def run(stage: Stage) -> None:
         write_table(out / "weights.parquet", "weights", result.weights)
         write_csv(out / "curve.csv", result.curve, CURVE)
         write_json(out / "reweight.json", result.factors.to_json())
+        write_table(out / "replay.parquet", "replay", rows_of_replay(result.replay, stage.id))
     with atomic_dir(stage.path("policy")) as out:
         if result.curve:
             policy.save(out)

@@ -8,9 +8,11 @@ from train_cases import group, judged, tiny_policy
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.params import CollectParams, TrainParams
+from seal.store.tables import write_table
 from seal.train import resume
 from seal.train.judged import Judged
 from seal.train.loop import CURVE, Loop, pair, train_round
+from seal.train.replay import drawn, replay_of, rows_of_replay
 from seal.train.reweight import Factors
 from seal.train.settings import OptimSettings
 
@@ -102,10 +104,25 @@ def test_a_run_killed_after_its_last_step_only_reads_its_state(algorithm, tmp_pa
 
 def test_evolved_successes_are_replayed_in_the_steps_to_come():
     def replayed(**params):
-        return [row["replayed"] for row in run(TrainParams(algorithm="sft", steps=3, **params))[1].curve]
+        result = run(TrainParams(algorithm="sft", steps=3, **params))[1]
+        return [row["replayed"] for row in result.curve], len(result.replay)
 
-    assert replayed() == [0, 1, 2]  # of step 0 one evolved rollout of the mixed group passed, of step 1 another
-    assert replayed(replay=False) == [0, 0, 0]
+    assert replayed() == ([0, 1, 2], 3)  # of each step one evolved rollout of the mixed group passed
+    assert replayed(replay=1) == ([0, 1, 1], 3)
+    assert replayed(replay=0) == ([0, 0, 0], 0)
+
+
+def test_the_next_round_starts_with_what_was_kept(tmp_path):
+    params = TrainParams(algorithm="sft", steps=2)
+    kept = run(params)[1].replay
+    write_table(tmp_path / "replay.parquet", "replay", rows_of_replay(kept, "r1"))
+    assert replay_of(tmp_path / "replay.parquet") == kept
+    loop = Loop(COLLECTED, fresh, params, "r2", replay=kept)
+    loop.run(tiny_policy(), OptimSettings(2, 48, lr=1e-2, seed=7))
+    assert [row["replayed"] for row in loop.result.curve] == [len(kept), len(kept) + 1]
+    assert loop.result.replay[: len(kept)] == kept
+    first, second = (drawn(list(range(99)), 9, 7, step) for step in (1, 2))
+    assert first == drawn(list(range(99)), 9, 7, 1) != second and len(set(first)) == 9
 
 
 @pytest.mark.parametrize("steps", [1, 3, 10])

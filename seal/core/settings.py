@@ -313,10 +313,11 @@ class TrainParams:
     `normalise`: weights average 1 over a batch (false, `weights: trajectory` and `alpha: 0` are the paper's formula).
     `curriculum`: exponent of (success rate times failure rate) by which fresh steps choose tasks (0: evenly).
     `schedule`: of the learning rate over the round's updates; linear rises in the first tenth, then falls to 0.
-    `epsilon_high`: how far a ratio may rise over 1 before it is clipped (0: epsilon). An evolved rollout holds tokens
-    the bare policy finds improbable, which a narrow clip would never let it learn.
+    `loss` cispo weighs log p by the ratio up to `epsilon_high`; the others clip at 1 + `epsilon_high` (0: epsilon), so
+    that what a cue made possible and the bare policy finds improbable is never learned.
     `negative`: what is left of a negative advantage that is not dropped. `rehearse`: how strongly evolved successes
-    train under the prompt they saw, too, so that cues go on being read. `replay`: they stay in the round's later steps.
+    train under the prompt they saw, too, so that cues go on being read. `replay`: as many rows of earlier steps and
+    rounds a step imitates again.
     """
 
     algorithm: Literal["grpo", "sft", "dpo", "none"] = "grpo"
@@ -337,16 +338,16 @@ class TrainParams:
     clip: tuple[float, float] = ranged((0.5, 2.0), 0.0)
     zero_variance: Literal["mask", "keep", "resample"] = "mask"
     credit: Literal["rollout", "turn"] = "rollout"
-    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"] = later("dapo", "dapo")
+    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"] = later("cispo", "dapo")
     reference: Literal["parent", "start"] = later("parent", "parent")
     dpo_beta: float = later(0.1, 0.1, 1e-4, 100.0)
     partial_credit: float = later(0.0, 0.0, 0.0, 1.0)
     curriculum: float = later(0.0, 0.0, 0.0, 10.0)
     schedule: Literal["constant", "linear"] = later("linear", "constant")
-    epsilon_high: float = later(10.0, 0.0, 0.0, 1000.0)
+    epsilon_high: float = later(1.0, 0.0, 0.0, 1000.0)
     negative: float = later(0.1, 1.0, 0.0, 1.0)
     rehearse: float = later(0.5, 0.0, 0.0, 1.0)
-    replay: bool = later(True, False)
+    replay: int = later(160, 0, 0)
     normalise: bool = later(True, True)
 
 

@@ -7,7 +7,7 @@ Change = dict[str, Any]
 
 
 # Plain GRPO's update. Its own learning rate: at the higher one of our arms, with negative advantages, it unlearns.
-PLAIN: Change = {"lr": 3e-4, "negative": 1.0, "epsilon_high": 0.0, "rehearse": 0.0, "replay": False}
+PLAIN: Change = {"lr": 3e-4, "negative": 1.0, "epsilon_high": 0.0, "rehearse": 0.0, "replay": 0, "loss": "dapo"}
 
 
 def _change(
@@ -36,7 +36,7 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     "stripped": lambda g: _change(g, "evolved", "stripped", "turn", True),
     "seal_no_weights": lambda g: _change(g // 2, "evolved", "within_group", "none", True),
     "seal_no_rehearsal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True, {"rehearse": 0.0}),
-    "seal_no_replay": lambda g: _change(g // 2, "evolved", "within_group", "turn", True, {"replay": False}),
+    "seal_no_replay": lambda g: _change(g // 2, "evolved", "within_group", "turn", True, {"replay": 0}),
     "seal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True),
 }
 

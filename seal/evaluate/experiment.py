@@ -22,6 +22,8 @@ from seal.evaluate.arms import ARMS, EXPERIMENTS
 from seal.interface.state import load_interface
 from seal.store.files import read_json, write_json
 from seal.store.params_file import merged, resolve
+from seal.store.tables import write_table
+from seal.train.replay import replay_of, rows_of_replay
 from seal.train.reweight import Factors
 
 OUTCOME = ("split", "mode", "task_id", "trial", "success", "progress")
@@ -150,7 +152,10 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
         policy = start_policy(job.start["policy"], env, job.seed)
     if resumed:
         interface, factors = load_interface(state / "interface.json"), Factors.of_json(kept["factors"])
-        line = Line(policy=policy, interface=interface, factors=factors, **{name: kept[name] for name in _KEPT})
+        replay = replay_of(state / "replay.parquet")
+        line = Line(
+            policy=policy, interface=interface, factors=factors, replay=replay, **{name: kept[name] for name in _KEPT}
+        )
     else:
         entry = read(Round, job.rounds[0], "round")
         line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
@@ -173,6 +178,7 @@ def _keep(job: Job, state: Path, line: Any) -> None:
         line.policy.save(state / "policy")
     state.mkdir(parents=True, exist_ok=True)
     (state / "interface.json").write_text(line.interface.to_json())
+    write_table(state / "replay.parquet", "replay", rows_of_replay(line.replay, line.round_id))
     kept = {name: getattr(line, name) for name in _KEPT}
     write_json(state / "line.json", {"digest": job.digest(line.depth), "factors": line.factors.to_json(), **kept})
 

@@ -16,6 +16,7 @@ from seal.evaluate.metrics import cost, metrics, round_metrics
 from seal.evaluate.suite import Evaluation, evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.rollout.collect import collect
+from seal.train.batch import TrainRow
 from seal.train.fresh import judge
 from seal.train.judged import Judged
 from seal.train.loop import TrainResult, train_round
@@ -37,6 +38,7 @@ class Line:
     interface: InterfaceState = InterfaceState()
     profile: Sequence[Row] = ()
     factors: Factors = Factors()
+    replay: Sequence[TrainRow] = ()
     rows: Sequence[Row] = ()
     start_rows: Sequence[Row] = ()
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -100,6 +102,7 @@ def run_round(
         depth,
         run_seed,
         line.factors,
+        replay=line.replay,
     )
     say("evaluate")
     evaluation = evaluate_policy(env, policy, evolved.state, params.evaluate, priority, round_id, run_seed)
@@ -126,6 +129,7 @@ def run_round(
         interface=evolved.state,
         profile=found,
         factors=trained.factors,
+        replay=tuple(trained.replay),
         rows=evaluation.rows(round_id),
         metrics=whole,
     )

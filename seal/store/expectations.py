@@ -19,10 +19,10 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("diagnoses", "profile"), "diagnose"),
         **dict.fromkeys(("interface_items", "changes", "decisions"), "interface"),
     },
-    "train": dict.fromkeys((*PLAYED, "tokens", "weights"), "train"),
+    "train": dict.fromkeys((*PLAYED, "tokens", "weights", "replay"), "train"),
     "evaluate": dict.fromkeys((*PLAYED, "tokens", "evaluations"), "evaluate"),
 }
-MAY_LACK = frozenset({"tokens", "interface_items", "changes", "decisions", "weights"})
+MAY_LACK = frozenset({"tokens", "interface_items", "changes", "decisions", "weights", "replay"})
 AT_LEAST_ONE_ROW = frozenset({*PLAYED, "evaluations"})
 
 SHARE, COUNT = (0.0, 1.0), (0, None)
@@ -37,6 +37,7 @@ RANGES: Mapping[str, Mapping[str, tuple[float | None, float | None]]] = {
     "changes": {"tokens": COUNT, "support": COUNT, "rate": SHARE},
     "decisions": {"uplift": (-1.0, 1.0), "n": COUNT},
     "weights": {"train_step": COUNT, "turn": COUNT, "weight": (0.0, None)},
+    "replay": {"place": COUNT},
     "evaluations": {"trial": COUNT, "progress": SHARE},
 }
 
@@ -57,6 +58,7 @@ def _words(words) -> str:
 
 
 _OF_ROLLOUT = "SELECT count(*) FROM {} o WHERE o.rollout_id = t.rollout_id"
+_ROW_LISTS = ("loss_mask", "logprobs", "turn_of_token", "advantages")
 _LISTS = ("loss_mask", "logprobs", "turn_of_token", "interface_mask")
 
 CLAIMS: tuple[Claim, ...] = (
@@ -142,6 +144,12 @@ CLAIMS: tuple[Claim, ...] = (
         "t.rollout_id IN (SELECT rollout_id FROM trajectories UNION SELECT rollout_id FROM collect.trajectories)",
         needs=("collect.trajectories",),
     ),
+    Claim(
+        "replay",
+        "its lists have one length",
+        " AND ".join(f"len(t.{name}) = len(t.completion_ids)" for name in _ROW_LISTS),
+    ),
+    Claim("replay", "it holds something to imitate", "list_max(t.advantages) > 0"),
     Claim(
         "evaluations",
         "agrees with the outcome",

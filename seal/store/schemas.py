@@ -152,6 +152,15 @@ TABLES: dict[str, Table] = {
             ),
         ),
         Table(
+            "replay",
+            ("round", "place"),
+            (
+                *(("round", TEXT), ("place", SMALL), ("rollout_id", TEXT)),
+                *((name, listed(SMALL)) for name in ("prompt_ids", "completion_ids", "loss_mask")),
+                *(("logprobs", listed(FLOAT)), ("turn_of_token", listed(SMALL)), ("advantages", listed(FLOAT))),
+            ),
+        ),
+        Table(
             "evaluations",
             ("round", "phase", "suite", "split", "mode", "task_id", "trial"),
             (

@@ -17,6 +17,7 @@ from seal.train.batch import Batch, TrainRow, assemble
 from seal.train.fresh import Fresh, groups_without_signal
 from seal.train.judged import Judged
 from seal.train.ranks import gathered, rank
+from seal.train.replay import KEPT, drawn, worth_replaying
 from seal.train.reweight import Factors, TurnWeight, WeightParams, update_factors
 from seal.train.settings import OptimSettings, StepMetrics
 
@@ -52,6 +53,7 @@ class TrainResult:
     weights  rows of the `weights` table, sorted
     curve    a row a step, keys CURVE; None where a step has no such figure
     factors  the state of the dynamic weights, for the next round
+    replay   rows to imitate again, oldest first, for the next round
     """
 
     fresh: list[Judged] = field(default_factory=list)
@@ -59,6 +61,7 @@ class TrainResult:
     weights: list[dict[str, Any]] = field(default_factory=list)
     curve: list[dict[str, Any]] = field(default_factory=list)
     factors: Factors = Factors()
+    replay: list[TrainRow] = field(default_factory=list)
 
 
 def pair(
@@ -92,17 +95,18 @@ def train_round(
     resume_dir: Path | None = None,
     on_progress: Callable[[dict[str, Any]], None] | None = None,
     reference: Any = None,
+    replay: Sequence[TrainRow] = (),
 ) -> TrainResult:
     """Train `policy.model` in place; same inputs, same bytes on one CPU.
 
     Args: `interface` is the round's new one; `factors` the parent round's; `priority` the diagnosis priority;
     `resume_dir` an ignored folder that belongs to exactly these inputs: an interrupted call leaves its state there, the
     next one goes on from it, and a finished one removes it. `on_progress` gets each curve row. `reference`: the policy
-    that the line starts with, where `train.reference` asks for it.
+    that the line starts with, where `train.reference` asks for it. `replay`: the parent round's rows to imitate again.
     Raises ArtifactError when another policy than this one, as it is now, played the collected rollouts.
     """
     if train_params.algorithm == "none" or not train_params.steps:
-        return TrainResult(factors=factors)
+        return TrainResult(factors=factors, replay=list(replay))
     if not hasattr(policy, "model"):
         raise ParamError(
             "train.algorithm", train_params.algorithm, f"none: a policy of kind {policy.name} has no weights"
@@ -111,7 +115,7 @@ def train_round(
     fresh = Fresh(env, policy, interface, collect_params, priority, round_id, depth, run_seed, train_params.curriculum)
     resampled = RESAMPLED if train_params.zero_variance == "resample" else 0
     rows = max(len(collected), collect_params.tasks * collect_params.group_size) * (1 + resampled)
-    rows *= (1 + bool(train_params.rehearse)) * (train_params.steps if train_params.replay else 1)
+    rows = rows * (1 + bool(train_params.rehearse)) + train_params.replay
     settings = OptimSettings(
         steps=train_params.steps,
         rows=rows,
@@ -130,7 +134,7 @@ def train_round(
         epsilon_high=train_params.epsilon_high,
         reference=_weights_of(reference, train_params),
     )
-    loop = Loop(collected, fresh, train_params, round_id, factors, on_progress)
+    loop = Loop(collected, fresh, train_params, round_id, factors, on_progress, replay)
     loop.run(policy, settings, resume_dir)
     return loop.result
 
@@ -168,16 +172,16 @@ class Loop:
         round_id: str,
         factors: Factors = Factors(),
         on_progress: Callable[[dict[str, Any]], None] | None = None,
+        replay: Sequence[TrainRow] = (),
     ):
         self.collected, self.fresh, self.params, self.round_id = collected, fresh, params, round_id
         self.on_progress = on_progress
         self.weighting = WeightParams.of(params)
-        self.result = TrainResult(factors=factors)
+        self.result = TrainResult(factors=factors, replay=list(replay))
         self._judged: list[Judged] = []
         self._played: list[Judged] = []
         self._batch: Batch | None = None
-        self._replayed: list[TrainRow] = []
-        self._n_replayed = 0
+        self._n_replayed = self._seed = 0
 
     def run(self, policy: Any, settings: OptimSettings, resume_dir: Path | None = None) -> None:
         """Optimise over all steps, from where `resume_dir` left off."""
@@ -192,7 +196,7 @@ class Loop:
             from seal.train.dpo import train
         else:
             raise ParamError("train.algorithm", self.params.algorithm, "one of grpo, sft, dpo, none")
-        optimizer = adamw(policy.model, settings.lr)
+        optimizer, self._seed = adamw(policy.model, settings.lr), settings.seed
         state, rows = (resume.load(resume_dir) if resume_dir else None) or (None, [])
         for row in rows:
             self._recall(row)
@@ -215,9 +219,10 @@ class Loop:
             self._resample(step)
         self.result.factors = update_factors(self.result.factors, self._judged, self.weighting)
         self._batch = self._assemble(self._judged)
-        batch, self._n_replayed = self._batch.beside(self._replayed), len(self._replayed)
+        again = drawn(self.result.replay, self.params.replay, self._seed, step)
+        self._n_replayed = len(again)
         self._remember(self._judged, self._batch)
-        return batch
+        return self._batch.beside(again)
 
     def _assemble(self, judged: list[Judged]) -> Batch:
         p, weights = self.params, (self.weighting, self.result.factors)
@@ -233,11 +238,8 @@ class Loop:
         return assemble(judged, *weights, *how)
 
     def _remember(self, judged: list[Judged], batch: Batch) -> None:
-        """Rows of evolved rollouts with something to imitate, for the steps to come: they are off-policy anyway."""
         if self.params.replay and self.params.algorithm != "dpo":
-            evolved = {j.rollout.rollout_id for j in judged if not j.bare}
-            rows = (row for row in batch.rows if row.rollout_id in evolved)
-            self._replayed += [row for row in rows if max(row.advantages) > 0]
+            self.result.replay = [*self.result.replay, *worth_replaying(judged, batch)][-KEPT:]
 
     def _resample(self, step: int) -> None:
         """For each group without signal one of another task, up to RESAMPLED times, while there are other tasks."""

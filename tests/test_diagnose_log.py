@@ -432,8 +432,6 @@ BINARY = [b"\x7fELF\0\0", "talk".encode("utf-16"), gzip.compress(b"{}", mtime=0)
 
 
 @pytest.mark.parametrize("data", BINARY)
-    "data", [b"\x7fELF\0\0", "talk".encode("utf-16"), gzip.compress(b"{}", mtime=0), b"PAR1", b"PAR1PAR1"]
-)
 def test_a_file_of_another_kind_is_one_error(tmp_path, data):
     path = tmp_path / "log.jsonl"
     path.write_bytes(data)

@@ -91,14 +91,14 @@ def test_seeds_differ_and_everything_is_counted(tmp_path):
     jobs = plan(FAULTY, "margin", seeds=2, rounds=1)
     found = run_jobs(jobs, tmp_path)
     assert [(r["arm"], r["seed"], r["depth"]) for r in found] == [
-        (arm, seed, depth) for seed in (3, 4) for arm in ("vanilla", "seal") for depth in (0, 1)
+        (arm, seed, depth) for seed in (3, 4) for arm in EXPERIMENTS["margin"] for depth in (0, 1)
     ]
     assert all(r["metrics"]["total"]["rollouts"] == 12 * r["depth"] for r in found)
-    assert found[0]["outcomes"] != found[4]["outcomes"]
+    assert found[0]["outcomes"] != found[2 * len(EXPERIMENTS["margin"])]["outcomes"]
     scenarios = {row[2]: row[2].rsplit("-", 1)[0] for r in found for row in r["outcomes"]}
     rows = summarise(found, scenarios)
     assert [(row["arm"], row["depth"], row["seeds"]) for row in rows] == [
-        (arm, depth, 2) for arm in ("vanilla", "seal") for depth in (0, 1)
+        (arm, depth, 2) for arm in EXPERIMENTS["margin"] for depth in (0, 1)
     ]
     assert rows[0]["gain"] == rows[0]["margin"] == 0.0
     assert rows[2]["strict"] == rows[0]["strict"]  # arms share the start
@@ -146,12 +146,12 @@ def test_the_command_prints_a_table_and_keeps_results(tmp_path, capsys):
     args = parser.parse_args([*words, str(tmp_path), "--results", str(tmp_path / "results")])
     assert command.run(args) == 0
     out = capsys.readouterr().out
-    assert [line.split()[:3] for line in out.splitlines()[2:6]] == [
-        [arm, depth, "2"] for arm in ("vanilla", "seal") for depth in ("r0", "r1")
+    assert [line.split()[:3] for line in out.splitlines()[2:8]] == [
+        [arm, depth, "2"] for arm in EXPERIMENTS["margin"] for depth in ("r0", "r1")
     ]
     before = _files(tmp_path / "results")
     outcomes = read_parquet(tmp_path / "results" / "outcomes.parquet")
-    assert outcomes.num_rows > 40 and set(outcomes["arm"].to_pylist()) == {"vanilla", "seal"}
+    assert outcomes.num_rows > 40 and set(outcomes["arm"].to_pylist()) == set(EXPERIMENTS["margin"])
     assert command.run(args) == 0 and capsys.readouterr().out == out
     assert _files(tmp_path / "results") == before
     with pytest.raises(ParamError, match="--seeds"):

@@ -35,9 +35,9 @@ def trained(settings, policy=None, batch=BATCH):
 
 def plain(settings, batch=BATCH, reference=None):
     """GRPO by hand: every update on the whole batch, old logprobs from the policy that entered the step."""
-    from seal.train.plain import adamw, token_logprobs
+    from seal.train.plain import adamw, set_rate, token_logprobs
 
-    model = tiny_policy().model
+    model, updates = tiny_policy().model, 0
     optimizer, start = adamw(model, settings.lr), copy.deepcopy(model)
     for _ in range(settings.steps):
         with torch.no_grad():
@@ -46,10 +46,16 @@ def plain(settings, batch=BATCH, reference=None):
         for _ in range(settings.num_iterations):
             logprobs, mask, advantages = token_logprobs(model, batch.rows)
             ratio = (logprobs - old).exp()
-            clipped = ratio.clamp(1 - settings.epsilon, 1 + settings.epsilon)
-            per_token = -torch.minimum(ratio * advantages, clipped * advantages)
+            high = settings.epsilon_high or settings.epsilon
+            if settings.loss == "cispo":
+                per_token = -ratio.clamp(max=high).detach() * advantages * logprobs
+            else:
+                clipped = ratio.clamp(1 - settings.epsilon, 1 + high)
+                per_token = -torch.minimum(ratio * advantages, clipped * advantages)
             if settings.beta:
                 per_token = per_token + settings.beta * ((ref - logprobs).exp() - (ref - logprobs) - 1)
+            set_rate(optimizer, settings, updates)
+            updates += 1
             optimizer.zero_grad()
             ((per_token * mask).sum() / batch.n_tokens).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
@@ -68,6 +74,16 @@ def test_the_update_equals_plain_torch(iterations):
     model, metrics = trained(settings)
     assert distance(model, plain(settings)) < 1e-5 < distance(model, tiny_policy().model)
     assert sorted(metrics) == [0, 1] and (metrics[1]["clip_ratio"] > 0) == (iterations > 1)
+
+
+@pytest.mark.parametrize("loss, high", [("cispo", 1.0), ("cispo", 3.0), ("dapo", 10.0)])
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
+def test_the_update_equals_plain_torch_for_every_clip_and_schedule(loss, high, schedule):
+    settings = replace(SETTINGS, num_iterations=4, loss=loss, epsilon_high=high, schedule=schedule)
+    model, metrics = trained(settings)
+    assert metrics[1]["clip_ratio"] is not None
+    assert distance(model, plain(settings)) < 1e-5
+    assert distance(model, plain(replace(settings, loss="dapo", epsilon_high=0.0))) > 1e-4
 
 
 def test_the_update_with_a_kl_term_equals_plain_torch():

@@ -25,7 +25,13 @@ from seal.train.ranks import Rank, gathered, rank
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
 from seal.train.shared import add_scored_head, can_share, shared_scores
 
-MEASURED = {"clip_ratio/region_mean": "clip_ratio", "kl": "kl", "entropy": "entropy"}  # TRL's name -> ours
+# TRL's name -> ours; of two with one name a loss has one
+MEASURED = {
+    "clip_ratio/region_mean": "clip_ratio",
+    "cispo_clip_ratio": "clip_ratio",
+    "kl": "kl",
+    "entropy": "entropy",
+}
 SUMS = ("dapo", "cispo")  # losses that are a sum over tokens divided by a number of the whole batch
 
 
@@ -244,7 +250,8 @@ class SealGRPOTrainer(GRPOTrainer):
         logged, losses = self._metrics["train"], self.losses
         mean = {key: sum(values) / len(values) if values else None for key, values in logged.items()}
         metrics = {"loss": sum(losses) / updates, "sampler_gap": mean.get("sampler_gap")}
-        metrics |= {name: mean.get(key) for key, name in MEASURED.items()}
+        metrics |= dict.fromkeys(MEASURED.values())
+        metrics |= {MEASURED[key]: mean[key] for key in MEASURED if key in mean}
         self.losses = []
         logged.clear()
         everyone = gathered(metrics)

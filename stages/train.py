@@ -6,7 +6,8 @@ from _stage import Stage, main, progress
 
 from seal.store.files import atomic_dir, read_json, write_csv, write_json
 from seal.store.tables import write_table
-from seal.train.loop import CURVE, train_round
+from seal.train.curve import CURVE
+from seal.train.loop import train_round
 from seal.train.ranks import rank
 from seal.train.replay import replay_of, rows_of_replay
 from seal.train.reweight import Factors

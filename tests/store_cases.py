@@ -5,7 +5,14 @@ from functools import cache
 from pathlib import Path
 
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.settings import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, Round, TrainParams
+from seal.core.settings import (
+    CollectParams,
+    DiagnoseParams,
+    EvaluateParams,
+    EvolveParams,
+    Round,
+    TrainParams,
+)
 from seal.diagnose.profile import profile
 from seal.env.shop import ShopEnv
 from seal.evaluate.evolution import next_interface

@@ -10,7 +10,14 @@ from seal.cli import main
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, Label
 from seal.core.params import load_yaml, parse_params
-from seal.core.settings import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, Round, TrainParams
+from seal.core.settings import (
+    CollectParams,
+    DiagnoseParams,
+    EvaluateParams,
+    EvolveParams,
+    Round,
+    TrainParams,
+)
 from seal.diagnose import diagnose, parse_priority
 from seal.diagnose.inject import injections
 from seal.diagnose.priority import NAMED

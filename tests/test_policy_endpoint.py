@@ -11,7 +11,7 @@ from served_model import FakeChat, serving
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.params import CollectParams, TrainParams
-from seal.core.settings import EndpointParams
+from seal.core.policy_settings import EndpointParams
 from seal.core.types import Call
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState

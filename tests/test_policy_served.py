@@ -7,7 +7,7 @@ from served_model import FakeVllm, serving
 from test_policy_hf import LIMITS, base, observations  # noqa: F401  base: the fixture
 
 from seal.core.errors import DependencyError, ParamError
-from seal.core.settings import ServeParams
+from seal.core.policy_settings import ServeParams
 from seal.policy import load_policy
 from seal.policy.hf import HFSpec, new_hf
 

@@ -10,8 +10,9 @@ from seal.core.errors import ArtifactError, ParamError
 from seal.core.params import CollectParams, TrainParams
 from seal.store.tables import write_table
 from seal.train import resume
+from seal.train.curve import CURVE
 from seal.train.judged import Judged
-from seal.train.loop import CURVE, Loop, pair, train_round
+from seal.train.loop import Loop, pair, train_round
 from seal.train.replay import drawn, replay_of, rows_of_replay
 from seal.train.reweight import Factors
 from seal.train.settings import OptimSettings

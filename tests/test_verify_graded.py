@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seal.core.env_settings import JudgeParams
 from seal.core.errors import DependencyError, ParamError
-from seal.core.settings import JudgeParams
 from seal.core.types import Call, CallError, Result, Rollout, Step, Verdict
 from seal.diagnose import diagnose
 from seal.env import load_env

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seal.core.env_settings import ENVS
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
+from seal.core.policy_settings import POLICIES
 from seal.core.settings import (
-    ENVS,
-    POLICIES,
     RECIPE,
     CollectParams,
     Defaults,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
-from seal.core.settings import EndpointParams
+from seal.core.policy_settings import EndpointParams
 from seal.core.typed import read
 from seal.core.types import Call, Json, ToolDoc
 from seal.policy.base import Action, Limits, Observation

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
-from seal.core.settings import ServeParams
+from seal.core.policy_settings import ServeParams
 from seal.policy.base import Action, Limits, Observation
 from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec

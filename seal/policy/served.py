@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seal.core.errors import DependencyError, ParamError
-from seal.core.settings import ServeParams
+from seal.core.policy_settings import ServeParams
 from seal.core.types import Json
 from seal.policy.base import Observation
 from seal.policy.sampling import request_seed

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from seal.core.errors import ParamError
+from seal.core.policy_settings import POLICIES, HfParams
 from seal.core.seeds import seed_for
-from seal.core.settings import POLICIES, HfParams
 from seal.core.typed import read
 from seal.env.base import Environment
 from seal.policy import load_policy

@@ -4,7 +4,7 @@ Torch and TRL load when `train_round` runs, not on import.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +14,15 @@ from seal.core.types import Diagnosis, Rollout, Verdict
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.train.batch import Batch, TrainRow, assemble
+from seal.train.curve import curve_row, weight_row
 from seal.train.fresh import Fresh, groups_without_signal
 from seal.train.judged import Judged
 from seal.train.ranks import gathered, rank
 from seal.train.replay import KEPT, drawn, worth_replaying
-from seal.train.reweight import Factors, TurnWeight, WeightParams, update_factors
+from seal.train.reweight import Factors, WeightParams, update_factors
 from seal.train.settings import OptimSettings, StepMetrics
 
 RESAMPLED = 2  # times that groups without signal are replaced in a step
-CURVE = [
-    "step",
-    "success_bare",
-    "success_evolved",
-    "rollouts",
-    "tokens",
-    "loss",
-    "kl",
-    "clip_ratio",
-    "entropy",
-    "sampler_gap",
-    "mixed_groups",
-    "all_pass_groups",
-    "all_fail_groups",
-    "share_masked",
-    "dropped",
-    "replayed",
-    "excluded",
-]
 
 
 @dataclass(slots=True)
@@ -252,9 +234,9 @@ class Loop:
 
     def _record(self, step: int, metrics: StepMetrics) -> dict[str, Any]:
         """Keep the finished step; returns all there is to recall it from."""
-        curve = _curve_row(step, self._judged, self._batch, self._n_replayed, metrics)
+        curve = curve_row(step, self._judged, self._batch, self._n_replayed, metrics)
         fresh = {j.rollout.rollout_id for j in self._played}
-        weights = [_weight_row(self.round_id, step, row, row.rollout_id in fresh) for row in self._batch.weights]
+        weights = [weight_row(self.round_id, step, row, row.rollout_id in fresh) for row in self._batch.weights]
         row = {
             "judged": self._played,
             "weights": weights,
@@ -281,33 +263,3 @@ class Loop:
         self.result.steps += [row["curve"]["step"]] * len(row["judged"])
         self.result.weights += row["weights"]
         self.result.curve.append(row["curve"])
-
-
-def _weight_row(round_id: str, step: int, row: TurnWeight, fresh: bool) -> dict[str, Any]:
-    data = asdict(row)
-    del data["tokens"]
-    return {"round": round_id, "phase": "train" if fresh else "collect", "train_step": step, **data}
-
-
-def _curve_row(
-    step: int, judged: Sequence[Judged], batch: Batch, replayed: int, metrics: StepMetrics
-) -> dict[str, Any]:
-    def rate(of: list[Judged]) -> float | None:
-        return sum(j.success for j in of) / len(of) if of else None
-
-    row = {
-        "step": step,
-        "success_bare": rate([j for j in judged if j.bare and j.usable]),
-        "success_evolved": rate([j for j in judged if not j.bare and j.usable]),
-        "rollouts": len(judged),
-        "tokens": sum(sum(j.rollout.tokens.loss_mask) for j in judged),
-        "mixed_groups": batch.groups.mixed,
-        "all_pass_groups": batch.groups.all_pass,
-        "all_fail_groups": batch.groups.all_fail,
-        "share_masked": batch.share_masked,
-        "dropped": batch.dropped,
-        "replayed": replayed,
-        "excluded": batch.excluded,
-        **metrics,
-    }
-    return {key: row[key] for key in CURVE}

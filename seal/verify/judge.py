@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seal.core.env_settings import JudgeParams
 from seal.core.errors import DependencyError
-from seal.core.settings import JudgeParams
 from seal.core.types import Json
 from seal.store.completions import Unanswered, completion
 from seal.store.files import read_json, write_json

@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from seal.core.env_settings import CustomParams
 from seal.core.errors import ParamError, RoundError
-from seal.core.settings import CustomParams
 from seal.core.typed import read
 from seal.core.types import Fact, Task, ToolDoc
 from seal.env.base import Documented, Session

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from seal.core.env_settings import McpParams
 from seal.core.errors import DependencyError, ParamError
-from seal.core.settings import McpParams
 from seal.core.types import Call, Json, Result
 from seal.env.custom.functions import result_of
 from seal.env.custom.schema import tool_doc

@@ -1,0 +1,61 @@
+"""What is told of a train step: its row of the curve, and rows of the `weights` table."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from seal.train.batch import Batch
+from seal.train.judged import Judged
+from seal.train.reweight import TurnWeight
+from seal.train.settings import StepMetrics
+
+CURVE = [
+    "step",
+    "success_bare",
+    "success_evolved",
+    "rollouts",
+    "tokens",
+    "loss",
+    "kl",
+    "clip_ratio",
+    "entropy",
+    "sampler_gap",
+    "mixed_groups",
+    "all_pass_groups",
+    "all_fail_groups",
+    "share_masked",
+    "dropped",
+    "replayed",
+    "excluded",
+]
+
+
+def weight_row(round_id: str, step: int, row: TurnWeight, fresh: bool) -> dict[str, Any]:
+    """`fresh`: played by this training, not collected before it."""
+    data = asdict(row)
+    del data["tokens"]
+    return {"round": round_id, "phase": "train" if fresh else "collect", "train_step": step, **data}
+
+
+def curve_row(step: int, judged: Sequence[Judged], batch: Batch, replayed: int, metrics: StepMetrics) -> dict[str, Any]:
+    """Keys CURVE; None where a step has no such figure. `replayed`: rows of earlier steps in it."""
+
+    def rate(of: list[Judged]) -> float | None:
+        return sum(j.success for j in of) / len(of) if of else None
+
+    row = {
+        "step": step,
+        "success_bare": rate([j for j in judged if j.bare and j.usable]),
+        "success_evolved": rate([j for j in judged if not j.bare and j.usable]),
+        "rollouts": len(judged),
+        "tokens": sum(sum(j.rollout.tokens.loss_mask) for j in judged),
+        "mixed_groups": batch.groups.mixed,
+        "all_pass_groups": batch.groups.all_pass,
+        "all_fail_groups": batch.groups.all_fail,
+        "share_masked": batch.share_masked,
+        "dropped": batch.dropped,
+        "replayed": replayed,
+        "excluded": batch.excluded,
+        **metrics,
+    }
+    return {key: row[key] for key in CURVE}

@@ -21,7 +21,7 @@ setup:
 	@sum=$$(cat $(LOCKS) | cksum); \
 	if [ "$$sum" != "$$(cat .venv/stamp 2>/dev/null)" ]; then \
 	  set -e; \
-	  test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
+	  $(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv; \
 	  echo "installing the locked packages into .venv (a few minutes, once)"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-nodeps.lock; \

@@ -17,6 +17,7 @@ from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
 
 if __name__ == "__main__":  # before Prefect reads its settings: no server, no log but ours, state inside the workspace
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "300")  # 20 are few on a busy machine
     if not os.environ.get("PREFECT_API_URL"):
         home = Path(os.environ.setdefault("PREFECT_HOME", str(find_root() / ".seal" / "prefect")))
         home.mkdir(parents=True, exist_ok=True)

@@ -116,3 +116,15 @@ def test_a_preset_that_says_otherwise_of_a_round_that_exists_is_refused(path):
     with pytest.raises(ParamError, match="mapping"):
         add_preset(path, None)
     assert path.read_text() == before
+
+
+@pytest.mark.parametrize("section", ["envs", "starts"])
+def test_a_preset_that_says_otherwise_of_an_environment_or_a_start_is_refused(path, section):
+    data = load_yaml(path)
+    name = next(iter(data[section]))
+    other = {"train": 7} if section == "envs" else {"env": "bfcl"}
+    before = path.read_text()
+    with pytest.raises(ParamError, match=rf"preset {section}.{name}"):
+        add_preset(path, {section: {name: other}})
+    assert path.read_text() == before
+    add_preset(path, {section: {name: data[section][name]}})

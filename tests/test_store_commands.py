@@ -1,11 +1,14 @@
 """`seal sql`, `seal top` and `seal show` as a person meets them."""
 
+import _thread
 import csv
 import io
 import json
+import threading
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from store_cases import write_tree
@@ -194,3 +197,28 @@ def _texts(schema):
 def test_a_wrong_option_is_one_error(seal, words):
     code, _, err = seal(*words)
     assert code == 2 and err.startswith("error:")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_a_file_is_written_as_it_is_named_and_whole(tmp_path, suffix):
+    from seal.commands.answers import form_of, write_answer
+
+    answer, path = pa.table({"n": list(range(120))}), tmp_path / f"all.{suffix}"
+    write_answer(answer, form_of(None, path), path, 50)
+    read = {
+        "csv": pyarrow.csv.read_csv,
+        "parquet": pq.read_table,
+        "json": lambda path: pa.Table.from_pylist(json.loads(path.read_text())),
+    }
+    assert read[suffix](path).to_pylist() == answer.to_pylist()
+    assert form_of("table", path) == "table" and form_of(None, tmp_path / "all.txt") == "table"
+    write_answer(answer, "table", path, 50)
+    assert len(path.read_text().splitlines()) > 120
+
+
+def test_a_question_that_is_interrupted_says_so(tree, capsys):
+    interrupt = threading.Timer(0.5, _thread.interrupt_main)
+    interrupt.start()
+    query = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(1000000) b"
+    assert main(["sql", query, "--root", str(tree)]) == 130
+    assert capsys.readouterr().err == "interrupted\n"

@@ -18,8 +18,14 @@ WIDTH = 60  # characters of a cell in the plain table
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=FORMATS, default="table")
+    parser.add_argument("--format", choices=FORMATS, help="default: that of the file's name, else table")
     parser.add_argument("--limit", type=int, default=50, help="rows of a plain table (0: all; default: 50)")
+
+
+def form_of(form: str | None, output: Path | None) -> str:
+    """The format asked for, or the one that the file is named for."""
+    named = output.suffix.removeprefix(".") if output else ""
+    return form or (named if named in FORMATS else "table")
 
 
 def check_format(form: str, output: Path | None, limit: int) -> None:
@@ -33,7 +39,7 @@ def check_format(form: str, output: Path | None, limit: int) -> None:
 
 
 def write_answer(answer: "pa.Table", form: str, output: Path | None, limit: int) -> None:
-    """`limit`: rows of a plain table, 0 for all."""
+    """`limit`: rows of a plain table that is printed, 0 for all; a file gets all."""
     if form == "parquet":
         from seal.store.parquet import write_parquet
 
@@ -42,7 +48,7 @@ def write_answer(answer: "pa.Table", form: str, output: Path | None, limit: int)
         from seal.store.files import atomic_file
 
         with atomic_file(output) as partial:
-            partial.write_text(_text(answer, form, limit), encoding="utf-8")
+            partial.write_text(_text(answer, form, 0), encoding="utf-8")
     else:
         sys.stdout.write(_text(answer, form, limit))
 

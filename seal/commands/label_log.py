@@ -5,13 +5,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from seal.commands.answers import check_format, write_answer
+from seal.commands.answers import check_format, form_of, write_answer
 from seal.core.errors import ArtifactError
 
 TOLD = 20  # malformed lines told one by one
 
 
-def label_file(path: Path, form: str = "table", output: Path | None = None, limit: int = 50) -> int:
+def label_file(path: Path, form: str | None = None, output: Path | None = None, limit: int = 50) -> int:
     """Write the labels, and a summary: beside a table on stdout, else on stderr.
 
     Columns: `line` (from 1; of a Parquet file the row), `turn`, `rank` (0: the primary label), `label`, `confidence`,
@@ -19,6 +19,7 @@ def label_file(path: Path, form: str = "table", output: Path | None = None, limi
     """
     import pyarrow as pa
 
+    form = form_of(form, output)
     check_format(form, output, limit)
     counts: Counter[str] = Counter()
     rows, skipped = _labels(path, counts)

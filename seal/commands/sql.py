@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from seal.commands.answers import add_format, check_format, write_answer
+from seal.commands.answers import add_format, check_format, form_of, write_answer
 from seal.core.errors import ParamError
 
 ROWS = 50  # of a plain table, where nothing else is said
@@ -21,11 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from seal.store.views import ask, open_root
 
-    limit = args.limit if args.limit is not None else ROWS if args.format == "table" else 0
-    check_format(args.format, args.output, limit)
-    if args.explain and args.format != "table":
-        raise ParamError("--explain", f"with --format {args.format}", "a plan is text: leave the format out")
+    form = form_of(args.format, args.output)
+    limit = args.limit if args.limit is not None else ROWS if form == "table" and not args.output else 0
+    check_format(form, args.output, limit)
+    if args.explain and form != "table":
+        raise ParamError("--explain", f"with --format {form}", "a plan is text: leave the format out")
     query = f"EXPLAIN {args.query}" if args.explain else args.query
-    most = limit + 1 if limit and args.format == "table" else limit  # one more row tells that there are more
-    write_answer(ask(open_root(args.root), query, 0 if args.explain else most), args.format, args.output, limit)
+    most = (
+        limit + 1 if limit and form == "table" and not args.output else limit
+    )  # one more row tells that there are more
+    write_answer(ask(open_root(args.root), query, 0 if args.explain else most), form, args.output, limit)
     return 0

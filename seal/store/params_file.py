@@ -84,15 +84,18 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     """Add what a preset has and the file lacks; its rounds get resolved. Returns the ids of the preset's rounds.
 
     A preset holds envs, starts, `defaults` of its own, and rounds {id: {parent, ...what differs}}. Raises ParamError
-    when the file has a round of that id which says otherwise.
+    when the file has a round, an environment or a start of that name which says otherwise.
     """
     if not isinstance(preset, Mapping):
         raise ParamError("preset", type(preset).__name__, "write a mapping with envs, starts and rounds")
     data = load_yaml(path)
-    for name, change in (preset.get("rounds") or {}).items():
-        if key := _otherwise((data.get("rounds") or {}).get(name, change), change):
-            remedy = "give the preset's round another id, or remove the one in params.yaml"
-            raise ParamError(f"preset round {name}", f"params.yaml has it with another `{key}`", remedy)
+    for section in ("envs", "starts", "rounds"):
+        for name, change in (preset.get(section) or {}).items():
+            if key := _otherwise((data.get(section) or {}).get(name, change), change):
+                remedy = (
+                    "make them equal, give the preset's another name where it is one of yours, or use another folder"
+                )
+                raise ParamError(f"preset {section}.{name}", f"params.yaml has it with another `{key}`", remedy)
     new = {
         section: {k: v for k, v in (preset.get(section) or {}).items() if k not in (data.get(section) or {})}
         for section in ("envs", "starts")

@@ -79,6 +79,10 @@ def ask(con: "duckdb.DuckDBPyConnection", sql: str, limit: int = 0) -> pa.Table:
             raise ParamError("sql", f"a {statements[0].type.name} statement", remedy)
         answer = con.sql(sql)
         return (answer.limit(limit) if limit else answer).to_arrow_table()
+    except RuntimeError as error:  # DuckDB's own word for Ctrl-C
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
         raise ArtifactError("table", first_line(error), _MEND) from None
     except duckdb.Error as error:

@@ -27,8 +27,7 @@ def run(args: argparse.Namespace) -> int:
     if args.explain and form != "table":
         raise ParamError("--explain", f"with --format {form}", "a plan is text: leave the format out")
     query = f"EXPLAIN {args.query}" if args.explain else args.query
-    most = (
-        limit + 1 if limit and form == "table" and not args.output else limit
-    )  # one more row tells that there are more
+    cut = limit and form == "table" and not args.output
+    most = limit + 1 if cut else limit  # one more row tells that there are more
     write_answer(ask(open_root(args.root), query, 0 if args.explain else most), form, args.output, limit)
     return 0

@@ -92,9 +92,7 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     for section in ("envs", "starts", "rounds"):
         for name, change in (preset.get(section) or {}).items():
             if key := _otherwise((data.get(section) or {}).get(name, change), change):
-                remedy = (
-                    "make them equal, give the preset's another name where it is one of yours, or use another folder"
-                )
+                remedy = "make them equal, give the preset's one another name, or use another folder"
                 raise ParamError(f"preset {section}.{name}", f"params.yaml has it with another `{key}`", remedy)
     new = {
         section: {k: v for k, v in (preset.get(section) or {}).items() if k not in (data.get(section) or {})}

@@ -55,7 +55,7 @@ for out in map(fill, spec["outs"]):
         out.write_text(json.dumps({"items": [], "digest": text}))
     else:
         out.mkdir(parents=True, exist_ok=True)
-        for name in ("part.txt", "profile.parquet", "reweight.json"):
+        for name in ("part.txt", "profile.parquet", "reweight.json", "replay.parquet"):
             (out / name).write_text(text)
 if "metrics" in spec:
     mean = {"mean": 0.1, "low": 0.0, "high": 0.2}

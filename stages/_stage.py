@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,24 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 from seal.core.errors import ParamError, SealError
 from seal.core.params import load_params
+from seal.env import env_of
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
 from seal.store.files import read_json, write_json
 from seal.store.lineage import STAGES, Lineage, find_root, path_of
 from seal.store.repro import write_error
 from seal.train.judged import Judged
+from seal.train.ranks import launch
 from seal.train.stored import read_judged
 
 if TYPE_CHECKING:
     from seal.evaluate.suite import Evaluation
 
 
-FORMATS = {
-    "nano": "words",
-    "scripted": "words",
-    "hf": "qwen_xml",
-    "endpoint": "qwen_xml",
-}  # call formats that need not be asked for
+# call formats that need not be asked for
+FORMATS = {"nano": "words", "scripted": "words", "hf": "qwen_xml", "endpoint": "qwen_xml"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Stage:
 
     @cached_property
     def env(self) -> Environment:
-        return open_env(self.lineage, self.entry.env)
+        return env_of(self.lineage.params, self.entry.env)
 
     def path(self, what: str, round_id: str = "") -> Path:
         return path_of(self.root, round_id or self.id, what)
@@ -108,14 +105,6 @@ def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Se
         return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played)
 
 
-def open_env(lineage: Lineage, name: str) -> Environment:
-    """An environment with its entry of `envs`."""
-    from seal.core.typed import plain
-    from seal.env import load_env
-
-    return load_env(name, **plain(lineage.params.envs[name]))
-
-
 @contextmanager
 def progress(name: str, total: int | None, unit: str = "rollout") -> Iterator[Callable[[int], None]]:
     """A bar on stderr; the yielded function moves it."""
@@ -138,7 +127,7 @@ def main(work: Callable[[Stage], None]) -> None:
         os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
         stage = Stage(root, lineage, sys.argv[1])
         if name == "train" and "LOCAL_RANK" not in os.environ:
-            _launch(os.environ.get("SEAL_LAUNCH", ""))
+            launch(os.environ.get("SEAL_LAUNCH", ""))
         if name in STAGES:
             lineage.round(stage.id)
         work(stage)
@@ -149,16 +138,6 @@ def main(work: Callable[[Stage], None]) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     _clock(stage, name, time.monotonic() - started)
-
-
-def _launch(launcher: str) -> None:
-    """Become `launcher` (such as: accelerate launch --num_processes 4) around this script; "" goes on as it is."""
-    words = shlex.split(launcher)
-    try:
-        if words:
-            os.execvp(words[0], [*words, *sys.argv])
-    except OSError as error:
-        raise ParamError("SEAL_LAUNCH", f"{words[0]}: {error.strerror}", "name a program, or unset it") from None
 
 
 def _clock(stage: Stage, name: str, seconds: float) -> None:

@@ -1,8 +1,9 @@
 """prepare@<env>: the task table of an environment, from its seeded generator or its pinned package."""
 
-from _stage import Stage, main, open_env
+from _stage import Stage, main
 
 from seal.core.errors import ParamError
+from seal.env import env_of
 from seal.store.lineage import tasks_path
 from seal.store.tables import rows_of_tasks, write_table
 
@@ -11,7 +12,7 @@ def run(stage: Stage) -> None:
     envs = stage.lineage.params.envs
     if stage.id not in envs:
         raise ParamError("environment", stage.id, f"declared in params.yaml: {', '.join(envs) or 'none'}")
-    env = open_env(stage.lineage, stage.id)
+    env = env_of(stage.lineage.params, stage.id)
     if prove := getattr(env, "prove", None):  # an environment of the user's own shows that its gold programs run
         prove()
     write_table(tasks_path(stage.root, stage.id), "tasks", rows_of_tasks(env.tasks()))

@@ -104,7 +104,7 @@ def test_a_conversation_has_no_counterfactual():
         name = "talk"
 
         def converse(self, task, seed):
-            raise NotImplementedError
+            raise NotImplementedError  # nobody may call it here
 
     with pytest.raises(ParamError, match="frequency"):
         order_by("learned", Talk(), [])

@@ -248,7 +248,7 @@ class Scripted(ChatCompletionClient):
         )
 
     def create_stream(self, *_, **__):
-        raise NotImplementedError
+        raise NotImplementedError  # nobody may call it here
 
     async def close(self):
         pass

@@ -20,29 +20,15 @@ from seal.policy.scripted import FaultyPolicy
 from seal.report.html import page, write_report
 from seal.rollout.collect import collect
 from seal.store.tables import (
-    rows_of_diagnoses,
-    rows_of_outcomes,
-    rows_of_rollouts,
     rows_of_tasks,
-    rows_of_verdicts,
     write_table,
 )
 from seal.train.fresh import judge
+from seal.train.stored import write_judged
 
 ENV = ShopEnv(train=6, dev=2, test=5)
 EVIL = "<script>alert('x')</script>"
 CUES = static(ENV.facts(sorted({tool for task in ENV.tasks() for tool in task.toolset}))).items[:12]
-
-
-def _write(folder, judged, round_id, phase):
-    rollouts = [j.rollout for j in judged]
-    tables = rows_of_rollouts(rollouts, round_id, phase, tasks=ENV.tasks())
-    tables["verdicts"] = rows_of_verdicts({j.rollout.rollout_id: j.verdicts for j in judged}, round_id, phase)
-    tables["diagnoses"] = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, phase)
-    outcomes = {j.rollout.rollout_id: (j.success, j.progress) for j in judged}
-    tables["outcomes"] = rows_of_outcomes(rollouts, outcomes, round_id, phase)
-    for name, rows in tables.items():
-        write_table(folder / f"{name}.parquet", name, rows)
 
 
 def _round(root, id_, parent, depth, rate, state, before=None):
@@ -56,13 +42,13 @@ def _round(root, id_, parent, depth, rate, state, before=None):
         found, id_, parent, depth, old, state, spent, before and before[3], env="shop", policy_hash=EVIL
     )
     folder = root / "data" / "rounds" / id_
-    _write(folder / "evaluate", evaluation.judged(), id_, "evaluate")
+    write_judged(folder / "evaluate", evaluation.judged(), id_, "evaluate", tasks=ENV.tasks())
     checked = {"round": id_, "dataset": "train/steps", "expectation": "unique", "columns": "", "rows": 9, "failing": 0}
     write_table(folder / "evaluate" / "validation.parquet", "validation", [{**checked, "success": True}])
     if depth:
         params = CollectParams(tasks=16, group_size=6, evolved=6, item_dropout=0.9)
         played = collect(ENV, policy, state, params, id_, depth, 0, "train", 1)
-        _write(folder / "train", judge(ENV, played, DEFAULT_PRIORITY), id_, "train")
+        write_judged(folder / "train", judge(ENV, played, DEFAULT_PRIORITY), id_, "train", tasks=ENV.tasks())
     (folder / "interface.json").write_text(state.to_json())
     (folder / "metrics.json").write_text(json.dumps(whole))
     return rows, before[1] if before else rows, state, whole["total"]

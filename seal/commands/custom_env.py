@@ -4,7 +4,7 @@ from pathlib import Path
 
 from seal.core.errors import ParamError
 from seal.core.types import Json
-from seal.env import load_env
+from seal.env import env_of, load_env
 from seal.env.base import Environment, Session
 from seal.store.lineage import Lineage
 
@@ -14,14 +14,13 @@ def env_named(name: str) -> Environment:
     if name != "custom":
         return load_env(name)
     from seal.core.params import load_params
-    from seal.core.typed import plain
     from seal.store.lineage import find_root
 
-    found = load_params(find_root() / "params.yaml").envs.get("custom")
-    if found is None:
+    params = load_params(find_root() / "params.yaml")
+    if name not in params.envs:
         remedy = "declare it in params.yaml, or write --env custom:my_pkg.my_tools"
         raise ParamError("envs.custom", "not there", remedy)
-    return load_env(name, **plain(found))
+    return env_of(params, name)
 
 
 def changed_tools(root: Path, lineage: Lineage) -> dict[str, str]:

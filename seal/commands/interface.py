@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 from seal.core.errors import RoundError
@@ -91,13 +90,13 @@ def _difference(a: str, before: InterfaceState, b: str, after: InterfaceState) -
 
 def _docs(root: Path, round_id: str) -> tuple[ToolDoc, ...]:
     """Bare docs of every tool of the round's environment, by name."""
-    from seal.env import load_env
+    from seal.env import env_of
 
     params = load_params(root / "params.yaml")
     entry = params.rounds.get(round_id) or params.starts.get(round_id)
     if entry is None:
         raise RoundError("round without an entry in params.yaml", round_id, "see `seal round list`")
-    env = load_env(entry.env, **asdict(params.envs[entry.env]))
+    env = env_of(params, entry.env)
     docs = {}
     for task in {task.toolset: task for task in env.tasks()}.values():
         docs.update((doc.name, doc) for doc in env.docs(task, max(0, len(task.turns) - 1)))

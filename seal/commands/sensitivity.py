@@ -9,7 +9,7 @@ from seal.core.errors import RoundError
 
 if TYPE_CHECKING:
     from seal.core.labels import Label
-    from seal.core.types import Rollout, Task
+    from seal.core.types import Rollout
     from seal.env.base import Environment
     from seal.train.judged import Judged
 
@@ -21,6 +21,7 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
     """Three tables: the orders, the profile (primary labels of root failing turns), the weights."""
     from seal.diagnose.worth import Sample, order_by, worth
     from seal.report.tables import text_table
+    from seal.train.fresh import diagnosed
 
     title, env, played = _played(root, round_id, env_name)
     bare = [j for j in played if j.bare] or played
@@ -28,7 +29,7 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
     samples = [Sample(tasks[j.rollout.task_id], j.rollout, j.verdicts, j.diagnoses) for j in bare]
     found = worth(env, samples)
     orders = {name: order_by(name, env, samples) for name in PRIORITIES}
-    judged = {name: _again(env, tasks, played, order) for name, order in orders.items()}
+    judged = {name: diagnosed(env, played, order) for name, order in orders.items()}
     print(f"{title}: {len(played):,} rollouts, {len(bare):,} of them bare\n")
     print("Place of each label, and what repairing it alone is worth: verdicts that flip per turn that carries it\n")
     rows = [
@@ -61,12 +62,11 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
 
 def _played(root: Path, round_id: str | None, env_name: str | None) -> "tuple[str, Environment, list[Judged]]":
     """A round's collected rollouts (default: the last one collected), or scripted ones where there is none."""
-    from seal.env import load_env
+    from seal.env import env_of, load_env
     from seal.train.fresh import judge
 
     if (root / "params.yaml").is_file() and not env_name:
         from seal.core.params import load_params
-        from seal.core.typed import plain
         from seal.store.lineage import Lineage, path_of
         from seal.train.stored import read_judged
 
@@ -81,8 +81,7 @@ def _played(root: Path, round_id: str | None, env_name: str | None) -> "tuple[st
             )
         if collected:
             id = round_id or collected[-1]
-            name = lineage.entry(id).env
-            env = load_env(name, **plain(lineage.params.envs[name]))
+            env = env_of(lineage.params, lineage.entry(id).env)
             return id, env, read_judged(*(path_of(root, id, what) for what in ("collect", "verify", "diagnose")))
     env = load_env(env_name or "shop")
     return f"{env.name}, scripted play with faults", env, judge(env, _scripted(env), "fixed")
@@ -97,20 +96,6 @@ def _scripted(env: "Environment") -> "list[Rollout]":
         Request(f"{task.task_id}/{k}", task, k, 1000 * i + k) for i, task in enumerate(tasks) for k in range(GROUP)
     ]
     return play(env, FaultyPolicy(RATE, format="pythonic"), requests)
-
-
-def _again(
-    env: "Environment", tasks: "Mapping[str, Task]", played: "Sequence[Judged]", order: "Sequence[Label]"
-) -> "list[Judged]":
-    """The same rollouts, their primary labels chosen by another order."""
-    from dataclasses import replace
-
-    from seal.diagnose import diagnose
-
-    return [
-        replace(j, diagnoses=tuple(diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, order)))
-        for j in played
-    ]
 
 
 def _shares(judged: "Sequence[Judged]") -> dict[str, float]:

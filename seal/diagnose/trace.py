@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from seal.core.types import Call, Json, Result, Task
-from seal.env.base import Environment, Session
+from seal.env.base import Environment, Posed, Session
 
 KEPT_TASKS = 256
 
@@ -41,25 +41,11 @@ def _traced(session: Session, calls: Sequence[Call]) -> Trace:
 
 def gold_traces(env: Environment, task: Task) -> tuple[Trace, ...]:
     """The gold calls of each turn after those of the turns before it; kept: many rollouts of a task are judged."""
-    return _gold_traces(_Played(env, task))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Played:
-    """An environment and a task, the same where both are the very same objects."""
-
-    env: Environment
-    task: Task
-
-    def __hash__(self) -> int:
-        return hash((id(self.env), id(self.task)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Played) and self.env is other.env and self.task is other.task
+    return _gold_traces(Posed(env, task))
 
 
 @lru_cache(maxsize=KEPT_TASKS)
-def _gold_traces(played: _Played) -> tuple[Trace, ...]:
+def _gold_traces(played: Posed) -> tuple[Trace, ...]:
     session, traces = played.env.open(played.task), []
     for turn in played.task.turns:
         traces.append(_traced(session, turn.gold))

@@ -1,10 +1,12 @@
-"""Environments. `load_env(name, **options)` is the one way to get one."""
+"""Environments. `load_env(name, **options)` is the one way to get one, `env_of` with its entry of params.yaml."""
 
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from seal.core.errors import ParamError
+from seal.core.params import Params
+from seal.core.typed import plain
 from seal.env.base import Environment
 
 CLASSES: Mapping[str, str] = {  # module below seal.env -> its Environment
@@ -32,3 +34,8 @@ def load_env(name: str, **options: Any) -> Environment:
     module = import_module(f"seal.env.{kind}")
     short = module.named(variant) if colon else {}
     return getattr(module, CLASSES[kind])(**short, **options)
+
+
+def env_of(params: Params, name: str) -> Environment:
+    """The environment `envs.<name>` of params.yaml."""
+    return load_env(name, **plain(params.envs[name]))

@@ -1,6 +1,7 @@
 """What an environment is: tasks, bare docs, facts, and sessions that execute literal calls."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from seal.core.types import Call, Fact, Json, Result, Task, ToolDoc
@@ -85,7 +86,7 @@ class Documented:
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         """Tool -> bare doc, of at least the task's toolset."""
-        raise NotImplementedError
+        raise NotImplementedError  # each environment has its own
 
     def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
         known = self.documents(task)
@@ -128,3 +129,17 @@ def has_gold(env: Environment, task: Task) -> bool:
 def revealed_at(task: Task, turn: int) -> list[str]:
     """Tools that `turn` itself reveals; none at the first."""
     return [name for name in task.toolset if turn and task.holdout.get(name, 0) == turn]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posed:
+    """An environment and a task as the key of a cache: the same where both are the very same objects."""
+
+    env: Environment
+    task: Task
+
+    def __hash__(self) -> int:
+        return hash((id(self.env), id(self.task)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Posed) and self.env is other.env and self.task is other.task

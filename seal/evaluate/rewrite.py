@@ -5,7 +5,6 @@ the cue stays as its operator wrote it. Answers lie on disk by a hash of the req
 nothing twice and gives the same bytes.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -15,8 +14,7 @@ from seal.core.errors import DependencyError
 from seal.core.settings import RewriteParams
 from seal.core.types import Json
 from seal.interface.state import Item
-from seal.store.completions import Unanswered, completion
-from seal.store.files import read_json, write_json
+from seal.store.completions import Unanswered, completion, kept
 
 SYSTEM = (
     "You reword one note of a tool's documentation for a language model that will call the tool. Say the same in one "
@@ -41,11 +39,7 @@ def request_of(model: str, item: Item) -> dict[str, Json]:
 
 def ask(params: RewriteParams, body: dict[str, Json]) -> str:
     """The answer on one line, from disk where it was asked before."""
-    text = json.dumps(body, sort_keys=True)
-    path = Path(params.cache) / f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json"
-    if not path.exists():
-        write_json(path, {"request": body, "answer": _post(params, text.encode())})
-    return " ".join(read_json(path)["answer"].split())
+    return " ".join(kept(Path(params.cache), body, lambda text: _post(params, text)).split())
 
 
 def _post(params: RewriteParams, body: bytes) -> str:

@@ -17,7 +17,7 @@ from seal.evaluate.suite import Evaluation, evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.rollout.collect import collect
 from seal.train.batch import TrainRow
-from seal.train.fresh import judge
+from seal.train.fresh import diagnosed, judge
 from seal.train.judged import Judged
 from seal.train.loop import TrainResult, train_round
 from seal.train.reweight import Factors
@@ -84,7 +84,7 @@ def run_round(
     collected = judge(env, played, priority)
     if priority in DRAWN:
         priority = drawn_priority(priority, env, played, {j.rollout.rollout_id: j.verdicts for j in collected})
-        collected = judge(env, played, priority)
+        collected = diagnosed(env, collected, priority)
         params = replace(params, diagnose=DiagnoseParams(priority))
     found = profile(*_rows(collected), {task.task_id: task.category for task in env.tasks()}, line.profile)
     say("evolve_interface")

@@ -1,12 +1,16 @@
 """Asking an OpenAI-compatible server, over plain HTTP: for one chat completion, or anything else in JSON."""
 
+import hashlib
 import http.client
 import json
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
+from pathlib import Path
 
 from seal.core.types import Json
+from seal.store.files import read_json, write_json
 
 MAX_BYTES = 1 << 20  # of one answer
 
@@ -69,6 +73,15 @@ def _posted(url: str, body: bytes, key: str, seconds: float) -> tuple[bytes, str
         raise Unanswered(f"{url}: {getattr(error, 'reason', error)}", passing=True) from None
     except http.client.HTTPException as error:  # no HTTP, or cut off in the middle
         raise Unanswered(f"{url}: {error!r}", passing=True) from None
+
+
+def kept(cache: Path, body: dict[str, Json], ask: Callable[[bytes], str]) -> str:
+    """The text that answers `body`: from disk, by a hash of the request, where it was asked before, else by `ask`."""
+    text = json.dumps(body, sort_keys=True)
+    path = cache / f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json"
+    if not path.exists():
+        write_json(path, {"request": body, "answer": ask(text.encode())})
+    return read_json(path)["answer"]
 
 
 class _Staying(urllib.request.HTTPRedirectHandler):

@@ -82,13 +82,10 @@ def training_view(rollout: Rollout, condition: Condition, spared: Collection[int
     Raises ArtifactError when the bare form of an evolved rollout does not hold the sampled tokens it should.
     """
     t = rollout.tokens
+    spares = _tokens_of(spared, t.loss_mask)
     if condition == "as_collected" or rollout.mode == "off":
-        loss_mask = list(t.loss_mask)
-        for i in _tokens_of(spared, t.loss_mask):
-            loss_mask[i] = 0
-        return TrainRow(
-            rollout.rollout_id, t.prompt_ids, t.completion_ids, tuple(loss_mask), t.logprobs, t.turn_of_token
-        )
+        own = tuple(int(sampled and i not in spares) for i, sampled in enumerate(t.loss_mask))
+        return TrainRow(rollout.rollout_id, t.prompt_ids, t.completion_ids, own, t.logprobs, t.turn_of_token)
     shown = [i for i, sampled in enumerate(t.loss_mask) if sampled]
     bare = [i for i, sampled in enumerate(t.bare_loss_mask) if sampled]
     if [t.completion_ids[i] for i in shown] != [t.bare_completion_ids[i] for i in bare]:
@@ -96,9 +93,8 @@ def training_view(rollout: Rollout, condition: Condition, spared: Collection[int
     loss_mask, logprobs = [0] * len(t.bare_completion_ids), [0.0] * len(t.bare_completion_ids)
     turns = [-1] * len(t.bare_completion_ids)  # -1: the environment's, whose turn nobody asks for
     for i, j in zip(shown, bare, strict=True):
-        loss_mask[j], logprobs[j], turns[j] = 1 - t.interface_mask[i], t.logprobs[i], t.turn_of_token[i]
-    for j in _tokens_of(spared, t.bare_loss_mask):
-        loss_mask[j] = 0
+        loss_mask[j] = 0 if i in spares else 1 - t.interface_mask[i]
+        logprobs[j], turns[j] = t.logprobs[i], t.turn_of_token[i]
     return TrainRow(
         rollout.rollout_id,
         t.bare_prompt_ids,
@@ -109,14 +105,14 @@ def training_view(rollout: Rollout, condition: Condition, spared: Collection[int
     )
 
 
-def _tokens_of(steps: Collection[int], sampled: Sequence[int]) -> list[int]:
+def _tokens_of(steps: Collection[int], sampled: Sequence[int]) -> set[int]:
     """Places of the tokens of some steps: what a step says stands between two segments of the environment's."""
-    places, step, before = [], -1, 0
+    places, step, before = set(), -1, 0
     for i, own in enumerate(sampled):
         step += own and not before
         before = own
         if own and step in steps:
-            places.append(i)
+            places.add(i)
     return places
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from seal.train.batch import Batch, TrainRow
-from seal.train.plain import frozen, set_rate, token_logprobs
+from seal.train.plain import frozen, token_logprobs, updates_of
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
 
 AT_ONCE = CPU_ROWS // 2  # pairs of one forward pass
@@ -40,23 +40,11 @@ def train(
             parts = [_margins(model, pairs[i : i + AT_ONCE]) for i in range(0, len(pairs), AT_ONCE)]
         reference = torch.cat(parts).tolist() if parts else []
         model.train()
-        torch.manual_seed(settings.seed % 2**31 + step)
-        losses, updates = [], settings.num_iterations * settings.minibatches
-        for _ in range(settings.num_iterations):
-            order = torch.randperm(len(pairs)).tolist()
-            for part in range(settings.minibatches):
-                set_rate(optimizer, settings, step * updates + len(losses))
-                chosen = sorted(order[part :: settings.minibatches])
-                losses.append(
-                    _update(
-                        model,
-                        [pairs[i] for i in chosen],
-                        [reference[i] for i in chosen],
-                        batch.n_tokens / settings.minibatches,
-                        optimizer,
-                        settings,
-                    )
-                )
+        part = batch.n_tokens / settings.minibatches
+        losses = [
+            _update(model, [pairs[i] for i in chosen], [reference[i] for i in chosen], part, optimizer, settings)
+            for chosen in updates_of(len(pairs), step, settings, optimizer)
+        ]
         model.eval()
         unmeasured = dict.fromkeys(("clip_ratio", "kl", "entropy", "sampler_gap"))
         after_step(step, {"loss": sum(losses) / len(losses), **unmeasured})

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seal.core.types import Rollout, Task
@@ -64,6 +64,17 @@ def judge(env: Environment, rollouts: Sequence[Rollout], priority: Sequence[str]
         passed = success(task, verdicts, rollout)
         judged.append(Judged(rollout, tuple(verdicts), tuple(diagnoses), passed, progress(task, verdicts)))
     return judged
+
+
+def diagnosed(env: Environment, judged: Sequence[Judged], priority: Sequence[str]) -> list[Judged]:
+    """The same rollouts and verdicts, labelled by another priority."""
+    from seal.diagnose import diagnose
+
+    tasks = {task.task_id: task for task in env.tasks()}
+    return [
+        replace(j, diagnoses=tuple(diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, priority)))
+        for j in judged
+    ]
 
 
 def task_weights(tasks: Sequence[Task], seen: Sequence[Judged], exponent: float) -> dict[str, float]:

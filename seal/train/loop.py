@@ -219,8 +219,12 @@ class Loop:
         how = (p.condition, p.drop_negative, p.zero_variance, p.credit, p.partial_credit, p.negative, p.rehearse)
         return assemble(judged, *weights, *how)
 
+    @property
+    def _replays(self) -> bool:
+        return self.params.replay > 0 and self.params.algorithm != "dpo"  # whose rows come in pairs
+
     def _remember(self, judged: list[Judged], batch: Batch) -> None:
-        if self.params.replay and self.params.algorithm != "dpo":
+        if self._replays:
             self.result.replay = [*self.result.replay, *worth_replaying(judged, batch)][-KEPT:]
 
     def _resample(self, step: int) -> None:
@@ -254,7 +258,7 @@ class Loop:
         played = [of_json(Judged, judged) for judged in row["judged"]]
         self._keep({**row, "judged": played})
         self.result.factors = Factors.of_json(row["factors"])
-        if self.params.replay:
+        if self._replays:
             judged = played if row["curve"]["step"] else [*self.collected, *played]
             self._remember(judged, self._assemble(judged))
 

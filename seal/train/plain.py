@@ -14,6 +14,19 @@ def adamw(model: torch.nn.Module, lr: float) -> torch.optim.AdamW:
     return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=lr, weight_decay=0.0)
 
 
+def updates_of(n: int, step: int, settings: OptimSettings, optimizer: torch.optim.Optimizer) -> Iterator[list[int]]:
+    """Which of a step's `n` rows each of its updates takes, in order; shuffled anew each iteration. What is random is a
+    function of the step. Sets the update's learning rate; ask for the next when the one before is done."""
+    torch.manual_seed(settings.seed % 2**31 + step)
+    update = step * settings.num_iterations * settings.minibatches
+    for _ in range(settings.num_iterations):
+        order = torch.randperm(n).tolist()
+        for part in range(settings.minibatches):
+            set_rate(optimizer, settings, update)
+            update += 1
+            yield sorted(order[part :: settings.minibatches])
+
+
 def set_rate(optimizer: torch.optim.Optimizer, settings: OptimSettings, update: int) -> None:
     """The learning rate of an update, counted from 0 over all steps of the round."""
     for group in optimizer.param_groups:

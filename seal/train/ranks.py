@@ -5,7 +5,21 @@ the rows of each minibatch. The first one writes.
 """
 
 import os
+import shlex
+import sys
 from typing import Any, NamedTuple
+
+from seal.core.errors import ParamError
+
+
+def launch(launcher: str) -> None:
+    """Become `launcher` (such as: accelerate launch --num_processes 4) around this script; "" goes on as it is."""
+    words = shlex.split(launcher)
+    try:
+        if words:
+            os.execvp(words[0], [*words, *sys.argv])
+    except OSError as error:
+        raise ParamError("SEAL_LAUNCH", f"{words[0]}: {error.strerror}", "name a program, or unset it") from None
 
 
 class Rank(NamedTuple):

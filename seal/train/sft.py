@@ -9,7 +9,7 @@ from seal.core.labels import Label
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, Condition, TrainRow, make_batch, tokens_by_turn, training_view
 from seal.train.judged import Judged
-from seal.train.plain import set_rate, token_logprobs
+from seal.train.plain import token_logprobs, updates_of
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, weigh
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
 
@@ -60,14 +60,11 @@ def train(
     for step in range(first_step, settings.steps):
         batch = batch_of_step(step)
         model.train()
-        torch.manual_seed(settings.seed % 2**31 + step)
-        losses, updates = [], settings.num_iterations * settings.minibatches
-        for _ in range(settings.num_iterations):
-            order = torch.randperm(len(batch.rows)).tolist()
-            for part in range(settings.minibatches):
-                set_rate(optimizer, settings, step * updates + len(losses))
-                rows = [batch.rows[i] for i in sorted(order[part :: settings.minibatches])]
-                losses.append(_update(model, rows, batch.n_tokens / settings.minibatches, optimizer, settings))
+        part = batch.n_tokens / settings.minibatches
+        losses = [
+            _update(model, [batch.rows[i] for i in chosen], part, optimizer, settings)
+            for chosen in updates_of(len(batch.rows), step, settings, optimizer)
+        ]
         model.eval()
         unmeasured = dict.fromkeys(("clip_ratio", "kl", "entropy", "sampler_gap"))
         after_step(step, {"loss": sum(losses) / len(losses), **unmeasured})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from seal.core.types import Call, Json, Task
-from seal.env.base import Courses, Environment, Session
+from seal.env.base import Courses, Environment, Posed, Session
 
 KEPT_TASKS = 256  # rollouts are judged task by task, so few are in use at a time
 
@@ -34,20 +34,6 @@ class GoldTurn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Played:
-    """An environment and a task, the same where both are the very same objects."""
-
-    env: Environment
-    task: Task
-
-    def __hash__(self) -> int:
-        return hash((id(self.env), id(self.task)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Played) and self.env is other.env and self.task is other.task
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Gold:
     """The gold program turn by turn, and where the environment has such, its courses (see `seal.env.base`)."""
 
@@ -57,11 +43,11 @@ class Gold:
 
 def gold_program(env: Environment, task: Task) -> Gold:
     """From a fresh session; played again only after many other tasks."""
-    return _replay(_Played(env, task))
+    return _replay(Posed(env, task))
 
 
 @lru_cache(maxsize=KEPT_TASKS)
-def _replay(played: _Played) -> Gold:
+def _replay(played: Posed) -> Gold:
     session, turns = played.env.open(played.task), []
     state = session.state()
     for turn in played.task.turns:

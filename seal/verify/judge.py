@@ -4,7 +4,6 @@ What was answered lies on disk by a hash of the request, so a stage that is run 
 nothing twice. A model's own confidence is no probability: it is taken as an order of trust.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from seal.core.env_settings import JudgeParams
 from seal.core.errors import DependencyError
 from seal.core.types import Json
-from seal.store.completions import Unanswered, completion
-from seal.store.files import read_json, write_json
+from seal.store.completions import Unanswered, completion, kept
 
 if TYPE_CHECKING:
     from seal.verify.graded import Opinion, Played
@@ -57,13 +55,7 @@ def request_of(model: str, played: "Played") -> dict[str, Json]:
 
 def ask(params: JudgeParams, body: dict[str, Json]) -> str:
     """The text of the answer, from disk where it was asked before. Raises DependencyError when there is none."""
-    text = json.dumps(body, sort_keys=True)
-    path = Path(params.cache) / f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json"
-    if path.exists():
-        return read_json(path)["answer"]
-    answer = _post(params, text.encode())
-    write_json(path, {"request": body, "answer": answer})
-    return answer
+    return kept(Path(params.cache), body, lambda text: _post(params, text))
 
 
 def verdict_of(text: str) -> "Opinion":

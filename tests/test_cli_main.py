@@ -1,8 +1,7 @@
-"""The command line itself: help, speed, exit codes."""
+"""The command line itself: help, what it imports, exit codes."""
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,10 @@ def seal(*words: str, cwd: Path) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_help_comes_at_once_and_imports_nothing_heavy(tmp_path):
-    seal("--help", cwd=tmp_path)
-    started = time.monotonic()
+def test_help_imports_nothing_heavy(tmp_path):
     done = seal("--help", cwd=tmp_path)
     assert done.returncode == 0
     assert "run" in done.stdout
-    assert time.monotonic() - started < 0.5
     code = "import sys; from seal.cli import build_parser; build_parser(); print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

@@ -100,12 +100,12 @@ def test_a_completion_is_taken_however_it_is_sent(answer):
     assert b"POST /v1/chat/completions" in heard[0] and b"Bearer secret-key" in heard[0]
 
 
-@pytest.mark.parametrize(("body", "pause", "says"), [(GOOD, 3.0, "timed out"), (b" " * 200, 0.05, "still sending")])
+@pytest.mark.parametrize(("body", "pause", "says"), [(GOOD, 30.0, "timed out"), (b" " * 400, 0.05, "still sending")])
 def test_a_server_that_hangs_or_trickles_is_left(body, pause, says):
     started = time.monotonic()
     with server(http(body), pause) as (url, _), pytest.raises(Unanswered, match=says) as told:
         completion(url, b"{}", "", SECONDS)
-    assert told.value.passing and time.monotonic() - started < 3
+    assert told.value.passing and time.monotonic() - started < 8  # the answer takes ten seconds and more
 
 
 @pytest.mark.parametrize("key", ["abc\n", "abc\r\nX: y", "schl\u00fcssel", "\u2603"])

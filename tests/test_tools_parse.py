@@ -230,7 +230,7 @@ def test_long_texts_take_little_time(format, piece):
         for mode in ("strict", "lenient"):
             started = time.process_time()
             parsed = parse(start + piece * (99_000 // len(piece)), format, None, mode)
-            assert time.process_time() - started < 1.0
+            assert time.process_time() - started < 10  # a tenth of a second; were it quadratic, a minute
             assert len(parsed.calls) + len(parsed.errors) <= 1001
 
 

@@ -1,8 +1,8 @@
 """Multi-seed comparisons in process: arms x seeds of a few rounds, resumable, summarised with intervals.
 
-Under the output folder each finished round is one file, `<arm>/s<seed>/r<k>.json` (metrics, and the outcome of every
-held-out task), keyed by a digest of its parameters; what is there and fits is not run again. While a line is unfinished
-its last round's policy and interface lie beside it in `state/`.
+Under the output folder each finished round is one file, `<arm>/s<seed>/r<k>.json` (metrics, what each label pulled in
+training, and the outcome of every held-out task), keyed by a digest of its parameters; what is there and fits is not
+run again. While a line is unfinished its last round's policy and interface lie beside it in `state/`.
 """
 
 import hashlib
@@ -23,6 +23,7 @@ from seal.interface.state import load_interface
 from seal.store.files import read_json, write_json
 from seal.store.params_file import merged, resolve
 from seal.store.tables import write_table
+from seal.train.pull import pull
 from seal.train.replay import replay_of, rows_of_replay
 from seal.train.reweight import Factors
 
@@ -115,7 +116,7 @@ def run_job(job: Job, out: Path, on_round: Callable[[str], None] | None = None) 
 
 
 def records(jobs: Sequence[Job], out: Path) -> list[dict[str, Any]]:
-    """{"arm", "seed", "depth", "metrics", "outcomes"} of every finished round of `jobs`."""
+    """{"arm", "seed", "depth", "metrics", "pull", "outcomes"} of every finished round of `jobs`."""
     found = []
     for job in jobs:
         for depth in range(_done(job, out / job.arm / f"s{job.seed}")):
@@ -159,11 +160,12 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
     else:
         entry = read(Round, job.rounds[0], "round")
         line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
-    _write(job, folder, line)
+    _write(job, folder, line, kept["pull"] if resumed else {})
     for depth in range(line.depth + 1, len(job.rounds) + 1):
-        line, _ = run_round(env, line, read(Round, job.rounds[depth - 1], "round"), f"r{depth}", job.seed)
-        _keep(job, state, line)
-        _write(job, folder, line)
+        line, played = run_round(env, line, read(Round, job.rounds[depth - 1], "round"), f"r{depth}", job.seed)
+        pulled = pull(played.trained.weights, [*played.collected, *played.trained.fresh])
+        _keep(job, state, line, pulled)
+        _write(job, folder, line, pulled)
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
     shutil.rmtree(state, ignore_errors=True)
 
@@ -171,7 +173,7 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
 _KEPT = ("round_id", "depth", "profile", "rows", "start_rows", "metrics")
 
 
-def _keep(job: Job, state: Path, line: Any) -> None:
+def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None:
     """What the next round needs; line.json last, so that it vouches for the rest."""
     shutil.rmtree(state, ignore_errors=True)
     if hasattr(line.policy, "save"):  # one without weights is as it was at the start
@@ -180,11 +182,12 @@ def _keep(job: Job, state: Path, line: Any) -> None:
     (state / "interface.json").write_text(line.interface.to_json())
     write_table(state / "replay.parquet", "replay", rows_of_replay(line.replay, line.round_id))
     kept = {name: getattr(line, name) for name in _KEPT}
-    write_json(state / "line.json", {"digest": job.digest(line.depth), "factors": line.factors.to_json(), **kept})
+    own = {"digest": job.digest(line.depth), "factors": line.factors.to_json(), "pull": dict(pulled)}
+    write_json(state / "line.json", {**own, **kept})
 
 
-def _write(job: Job, folder: Path, line: Any) -> None:
+def _write(job: Job, folder: Path, line: Any, pulled: Mapping[str, float]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
-    record = {"digest": job.digest(line.depth), "metrics": line.metrics, "outcomes": outcomes}
+    record = {"digest": job.digest(line.depth), "metrics": line.metrics, "pull": dict(pulled), "outcomes": outcomes}
     write_json(folder / f"r{line.depth}.json", record)

@@ -1,6 +1,8 @@
 """Experiments: resumable to the byte, keyed by their parameters, summarised with intervals over seeds."""
 
 import argparse
+import json
+import shutil
 
 import pytest
 
@@ -56,7 +58,16 @@ def test_a_run_that_was_killed_goes_on_where_it_was_and_ends_the_same(tmp_path, 
     run_job(jobs[0], tmp_path / "killed")
     assert played == ["r1", "r2", "r3", "r3"]
     assert _files(tmp_path / "whole") == _files(tmp_path / "killed")
-    assert {str(path.name) for path in _files(tmp_path / "whole")} == {"r0.json", "r1.json", "r2.json", "r3.json"}
+
+
+def test_a_finished_run_goes_on_with_more_rounds_where_it_ended(tmp_path, monkeypatch):
+    real, played = rounds.run_round, []
+    monkeypatch.setattr(rounds, "run_round", lambda *args: played.append(args[3]) or real(*args))
+    for n in (1, 3):
+        run_job(plan(FAULTY, "rises", 1, n)[0], tmp_path / "longer")
+    assert played == ["r1", "r2", "r3"]
+    run_job(plan(FAULTY, "rises", 1, 3)[0], tmp_path / "whole")
+    assert _files(tmp_path / "whole") == _files(tmp_path / "longer")
 
 
 def test_other_parameters_are_another_run_and_more_rounds_are_not(tmp_path):
@@ -138,24 +149,78 @@ defaults:
 """
 
 
-def test_the_command_prints_a_table_and_keeps_results(tmp_path, capsys):
-    (tmp_path / "params.yaml").write_text(PARAMS)
+def _args(root, *words):
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    words = "margin --seeds 2 --rounds 1 --set train.algorithm=none --root".split()
-    args = parser.parse_args([*words, str(tmp_path), "--results", str(tmp_path / "results")])
+    return parser.parse_args([*words, "--set", "train.algorithm=none", "--root", str(root)])
+
+
+def test_the_command_prints_a_table_and_keeps_results(tmp_path, capsys):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    args = _args(tmp_path, "margin", "--seeds", "2", "--rounds", "1", "--results", str(tmp_path / "results"))
     assert command.run(args) == 0
     out = capsys.readouterr().out
-    assert [line.split()[:3] for line in out.splitlines()[2:8]] == [
-        [arm, depth, "2"] for arm in EXPERIMENTS["margin"] for depth in ("r0", "r1")
-    ]
+    assert [line.split()[:2] for line in out.splitlines()[2:5]] == [[arm, "2"] for arm in EXPERIMENTS["margin"]]
     before = _files(tmp_path / "results")
     outcomes = read_parquet(tmp_path / "results" / "outcomes.parquet")
     assert outcomes.num_rows > 40 and set(outcomes["arm"].to_pylist()) == set(EXPERIMENTS["margin"])
     assert command.run(args) == 0 and capsys.readouterr().out == out
     assert _files(tmp_path / "results") == before
     with pytest.raises(ParamError, match="--seeds"):
-        command.run(parser.parse_args(["rises", "--seeds", "0"]))
+        command.run(_args(tmp_path, "rises", "--seeds", "0"))
+
+
+def test_runs_that_the_results_hold_are_not_run_again(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    words = ["margin", "--seeds", "2", "--rounds", "2", "--results", str(tmp_path / "results")]
+    command.run(_args(tmp_path, *words))
+    kept = tmp_path / ".seal" / "experiments" / "r0"
+    records = {
+        name: data for name, data in _files(kept).items() if name.parent.name != "state" and "policy" not in name.parts
+    }
+    results = _files(tmp_path / "results")
+    shutil.rmtree(tmp_path / ".seal")
+    with monkeypatch.context() as never:
+        never.setattr(rounds, "start_line", None)
+        command.run(_args(tmp_path, *words))
+    assert _files(kept) == records and _files(tmp_path / "results") == results
+    shutil.rmtree(tmp_path / ".seal")
+    command.run(_args(tmp_path, *words, "--set", "collect.tasks=2"))  # other parameters: none of them fits
+    assert _files(tmp_path / "results") != results
+
+
+def test_what_is_finished_is_told_when_the_rest_is_interrupted(tmp_path, monkeypatch, capsys):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    real = rounds.run_round
+
+    def interrupted(env, line, params, round_id, run_seed, *rest):
+        if run_seed == 4:
+            raise KeyboardInterrupt
+        return real(env, line, params, round_id, run_seed, *rest)
+
+    monkeypatch.setattr(rounds, "run_round", interrupted)
+    args = _args(tmp_path, "margin", "--seeds", "2", "--rounds", "1", "--results", str(tmp_path / "results"))
+    with pytest.raises(KeyboardInterrupt):
+        command.run(args)
+    assert "seal" in capsys.readouterr().out
+    runs = read_parquet(tmp_path / "results" / "runs.parquet").to_pylist()
+    assert {(run["arm"], run["seed"], run["round"]) for run in runs} == {
+        *((arm, 3, depth) for arm in EXPERIMENTS["margin"] for depth in (0, 1)), ("vanilla", 4, 0)
+    }  # fmt: skip
+
+
+def test_a_preset_is_what_runs_and_params_stay_as_they_are(tmp_path, capsys):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    (tmp_path / "presets").mkdir()
+    preset = "envs: {compliance: {train: 3, test: 3}}\nstarts: {c0: {env: compliance, policy: {kind: scripted}}}\n"
+    (tmp_path / "presets" / "other.yaml").write_text(preset + "defaults: {collect: {tasks: 2}}\n")
+    words = ["rises", "--seeds", "1", "--rounds", "1", "--preset", "other", "--results", str(tmp_path / "results")]
+    assert command.run(_args(tmp_path, *words)) == 0
+    assert (tmp_path / "params.yaml").read_text() == PARAMS
+    (run,) = (r for r in read_parquet(tmp_path / "results" / "runs.parquet").to_pylist() if r["round"] == 1)
+    assert run["rollouts"] == 8 and json.loads(run["metrics"])["env"] == "compliance"
+    with pytest.raises(ParamError, match="other"):
+        command.run(_args(tmp_path, "rises", "--preset", "none"))
 
 
 @pytest.mark.slow

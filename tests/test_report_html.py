@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -13,10 +14,13 @@ from seal.core.params import CollectParams, EvaluateParams
 from seal.diagnose.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
+from seal.evaluate.results import record, write_results
 from seal.evaluate.suite import evaluate_policy
+from seal.evaluate.summary import summarise
 from seal.interface.baselines import static
 from seal.interface.state import InterfaceState, Item
 from seal.policy.scripted import FaultyPolicy
+from seal.report.experiments import load_results
 from seal.report.html import page, write_report
 from seal.rollout.collect import collect
 from seal.store.tables import (
@@ -115,6 +119,43 @@ def test_the_proof_of_the_labels_is_a_picture_where_it_was_run(tree):
     text = page(tree)
     path.unlink()
     assert "Injected faults" in text and "1,234 gold trajectories of shop" in text and 'aria-label="confusion"' in text
+
+
+def _record(arm, seed, depth):
+    metrics = {
+        "strict": {"mean": 0.2 + 0.1 * depth},
+        "labels": {"state_mismatch": 0.3, "argument_mismatch": 0.2 / (1 + depth)},
+    }
+    metrics["total"] = {"rollouts": 64 * depth, "tokens": 900 * depth, "updates": 8 * depth}
+    outcomes = [
+        ["test", "off", task.task_id, 0, i % 3 <= depth, 0.5]
+        for i, task in enumerate(ENV.tasks())
+        if task.split == "test"
+    ]
+    return {
+        "arm": arm,
+        "seed": seed,
+        "depth": depth,
+        **record("d", metrics, {"state_mismatch": 0.4} if depth else {}, outcomes),
+    }
+
+
+def test_experiments_are_tables_and_curves_where_results_lie(tree):
+    assert "<h2>Experiments" not in page(tree)
+    records = [_record(arm, seed, depth) for arm in (EVIL, "seal") for seed in (0, 1) for depth in (0, 1)]
+    tasks = {task.task_id: task for task in ENV.tasks()}
+    rows = summarise(records, {id_: task.scenario_id for id_, task in tasks.items()})
+    write_results(tree / "results" / "margin" / "shop", rows, records, tasks)
+    (found,) = load_results(tree)
+    text, tags = page(tree), Tags()
+    shutil.rmtree(tree / "results")
+    tags.feed(text)
+    assert found.name == "margin/shop" and [len(curve) for _, curve in found.curves()] == [2, 2]
+    assert found.rates["start"]["argument_mismatch"] == pytest.approx(0.2)
+    assert found.rates["seal"]["argument_mismatch"] == pytest.approx(0.1)
+    assert found.pulled == {EVIL: {"state_mismatch": 0.4}, "seal": {"state_mismatch": 0.4}}
+    assert not tags.open and "script" not in tags.seen and tags.seen.count("svg") == 7
+    assert 'aria-label="curves-margin-shop"' in text and "margin/shop" in text
 
 
 def test_equal_rounds_give_equal_bytes_and_the_command_prints_the_table(tree, tmp_path, capsys):

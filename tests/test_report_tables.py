@@ -95,14 +95,33 @@ def test_small_things():
 
 
 def test_an_experiment_as_a_table():
-    none = {f"{name}{end}": None for name in ("strict", "gain", "margin", "dev", "on") for end in ("", "_low", "_high")}
-    shown = {"strict": 0.3, "strict_low": 0.2, "strict_high": 0.4, "gain": 0.1, "gain_low": 0.05, "gain_high": 0.15}
-    cost = {"rollouts": 1408.0, "tokens": 98765.0, "updates": 20.0}
-    rows = [{"arm": "vanilla", "depth": 1, "seeds": 7, **none, **shown, **cost}]
-    rows.append({**rows[0], "arm": "seal", "margin": 0.12, "margin_low": 0.01, "margin_high": 0.2})
-    lines = experiment_table(rows).splitlines()
-    assert "+10.0" in lines[2] and "[+5.0, +15.0]" in lines[2] and "+12.0" not in lines[2]
-    assert "+12.0" in lines[3] and "98.8k" in lines[3]
+    names = ("strict", "gain", "margin", "behind", "dev", "on")
+    none = {f"{name}{end}": None for name in names for end in ("", "_low", "_high")}
+    cost = {"rollouts": 0.0, "tokens": 0.0, "updates": 0.0}
+    start = {
+        "arm": "vanilla",
+        "depth": 0,
+        "seeds": 7,
+        **none,
+        **cost,
+        "strict": 0.2,
+        "strict_low": 0.1,
+        "strict_high": 0.3,
+    }
+    gain = {"gain": 0.1, "gain_low": 0.05, "gain_high": 0.15, "behind": 0.12, "behind_low": 0.01, "behind_high": 0.2}
+    after = {**start, "depth": 1, "strict": 0.3, **gain, "rollouts": 1408.0, "tokens": 98765.0, "updates": 20.0}
+    ours = {
+        **after,
+        "arm": "seal",
+        "behind": 0.0,
+        "margin": 0.12,
+        "margin_low": 0.01,
+        "margin_high": 0.2,
+        "strict": 0.42,
+    }
+    lines = experiment_table([start, after, {**start, "arm": "seal"}, ours]).splitlines()
+    assert "20.0 30.0 " in lines[2] and "+10.0  [+5.0, +15.0]" in lines[2] and "+12.0  [+1.0, +20.0]" in lines[2]
+    assert "20.0 42.0 " in lines[3] and "98.8k" in lines[3] and lines[3].count("[+1.0, +20.0]") == 1
 
 
 def test_scores_without_bad_tasks_stand_below_the_table_only_where_there_are_such(tree):

@@ -2,10 +2,15 @@
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from seal.core.errors import ParamError
 from seal.evaluate.arms import ARMS, EXPERIMENTS
+
+if TYPE_CHECKING:
+    from seal.evaluate.experiment import Job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,40 +18,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=7, help="runs per arm (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds per run (default: %(default)s)")
     parser.add_argument("--arms", default="", help=f"other arms, comma-separated, of: {', '.join(ARMS)}")
-    parser.add_argument("--start", default="", help="start of params.yaml (default: its first)")
+    parser.add_argument("--preset", help="over params.yaml, without changing it: presets/<PRESET>.yaml, or a file")
+    parser.add_argument("--start", default="", help="start of the preset, or of params.yaml (default: its first)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="of all arms, such as train.lr=1e-4"
     )
     parser.add_argument(
         "--workers", type=int, default=1, help="processes, one run each at a time (default: %(default)s)"
     )
-    parser.add_argument("--out", type=Path, help="where runs are kept (default: .seal/experiments/<name>)")
-    parser.add_argument("--results", type=Path, help="write the summary tables there too, to be committed")
+    parser.add_argument("--out", type=Path, help="where runs are kept (default: .seal/experiments/<start>)")
+    parser.add_argument(
+        "--results", type=Path, help="a folder to commit: runs that it holds are not run again; all results go there"
+    )
     parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
 
 
 def run(args: argparse.Namespace) -> int:
     from seal.core.params import load_params
-    from seal.env import load_env
-    from seal.evaluate.experiment import plan, run_jobs
-    from seal.evaluate.summary import summarise
-    from seal.report.experiments import experiment_table, write_results
-    from seal.store.params_file import parse_settings
+    from seal.evaluate.experiment import plan, records, run_jobs
+    from seal.evaluate.results import restore
+    from seal.store.params_file import params_with_preset, parse_settings, read_preset
 
     for option in ("seeds", "rounds", "workers"):
         if getattr(args, option) < 1:
             raise ParamError(f"--{option}", getattr(args, option), "use 1 or more")
     arms = [arm for arm in args.arms.split(",") if arm]
-    params = load_params(args.root / "params.yaml")
-    jobs = plan(params, args.name, args.seeds, args.rounds, arms, args.start, parse_settings(args.set))
-    out = args.out or args.root / ".seal" / "experiments" / args.name
-    records = run_jobs(jobs, out, args.workers, lambda line: print(line, file=sys.stderr, flush=True))
-    env = load_env(jobs[0].env, **jobs[0].env_options)
-    tasks = {task.task_id: task for task in env.tasks()}
-    split = jobs[0].rounds[0]["evaluate"]["split"]
-    rows = summarise(records, {id_: task.scenario_id for id_, task in tasks.items()}, split)
-    print(experiment_table(rows))
-    if args.results:
-        write_results(args.results, rows, records, tasks)
-        print(f"results: {args.results}")
+    path, first = args.root / "params.yaml", ""
+    if args.preset:
+        params, first = params_with_preset(path, read_preset(args.root, args.preset))
+    else:
+        params = load_params(path)
+    start = args.start or first or next(iter(params.starts), "")
+    jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, parse_settings(args.set))
+    out = args.out or args.root / ".seal" / "experiments" / start
+    if args.results and (n := restore(args.results, out)):
+        print(f"{n} rounds of runs taken from {args.results}", file=sys.stderr, flush=True)
+    try:
+        run_jobs(jobs, out, args.workers, lambda line: print(line, file=sys.stderr, flush=True))
+    finally:  # what is finished is worth having, also where the rest was interrupted
+        if found := records(jobs, out):
+            _tell(jobs, found, args.results)
     return 0
+
+
+def _tell(jobs: Sequence["Job"], found: Sequence[Mapping[str, Any]], results: Path | None) -> None:
+    """Print the table, and write the results."""
+    from seal.env import load_env
+    from seal.evaluate.results import write_results
+    from seal.evaluate.summary import summarise
+    from seal.report.experiments import experiment_table
+
+    tasks = {task.task_id: task for task in load_env(jobs[0].env, **jobs[0].env_options).tasks()}
+    scenarios = {id_: task.scenario_id for id_, task in tasks.items()}
+    rows = summarise(found, scenarios, jobs[0].rounds[0]["evaluate"]["split"])
+    print(experiment_table(rows))
+    if results:
+        write_results(results, rows, found, tasks)
+        print(f"results: {results}")

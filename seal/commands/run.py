@@ -9,9 +9,9 @@ from pathlib import Path
 
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
-from seal.core.params import load_params, load_yaml
+from seal.core.params import load_params
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
-from seal.store.params_file import add_preset
+from seal.store.params_file import add_preset, read_preset
 from seal.store.repro import environment, is_current
 
 
@@ -62,12 +62,7 @@ def _wait(flow: subprocess.Popen) -> int:
 
 def use_preset(root: Path, name: str) -> list[str]:
     """Add a preset, named or a file, to params.yaml where it is missing; the ids of its rounds. Raises ParamError."""
-    known = {path.stem: path for path in sorted((root / "presets").glob("*.yaml"))}
-    if name.endswith((".yaml", ".yml")):
-        known[name] = Path(name)
-    if name not in known:
-        raise ParamError("--preset", name, f"known presets: {', '.join(known) or 'none (no presets/ here)'}")
-    return add_preset(root / "params.yaml", load_yaml(known[name]))
+    return add_preset(root / "params.yaml", read_preset(root, name))
 
 
 def targets_of(lineage: Lineage, rounds: list[str]) -> list[str]:

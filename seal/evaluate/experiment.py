@@ -2,7 +2,7 @@
 
 Under the output folder each finished round is one file, `<arm>/s<seed>/r<k>.json` (metrics, what each label pulled in
 training, and the outcome of every held-out task), keyed by a digest of its parameters; what is there and fits is not
-run again. While a line is unfinished its last round's policy and interface lie beside it in `state/`.
+run again. The last round's policy and interface lie beside it in `state/`, so that a line can go on.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ from seal.core.errors import ParamError
 from seal.core.params import Params, Round
 from seal.core.typed import plain, read
 from seal.evaluate.arms import ARMS, EXPERIMENTS
+from seal.evaluate.results import OUTCOME, record
 from seal.interface.state import load_interface
 from seal.store.files import read_json, write_json
 from seal.store.params_file import merged, resolve
@@ -26,8 +27,6 @@ from seal.store.tables import write_table
 from seal.train.pull import pull
 from seal.train.replay import replay_of, rows_of_replay
 from seal.train.reweight import Factors
-
-OUTCOME = ("split", "mode", "task_id", "trial", "success", "progress")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +110,17 @@ def run_job(job: Job, out: Path, on_round: Callable[[str], None] | None = None) 
     done = _done(job, folder)
     if done <= len(job.rounds):
         _continue(job, folder, done, on_round or (lambda text: None))
-    record = read_json(folder / f"r{len(job.rounds)}.json")
-    return f"{job.arm} seed {job.seed}: strict {100 * record['metrics']['strict']['mean']:.1f}%"
+    last = read_json(folder / f"r{len(job.rounds)}.json")["metrics"]
+    return f"{job.arm} seed {job.seed}: strict {100 * last['strict']['mean']:.1f}%"
 
 
 def records(jobs: Sequence[Job], out: Path) -> list[dict[str, Any]]:
-    """{"arm", "seed", "depth", "metrics", "pull", "outcomes"} of every finished round of `jobs`."""
+    """{"arm", "seed", "depth"} and what is kept (seal.evaluate.results.record) of every finished round of `jobs`."""
     found = []
     for job in jobs:
         for depth in range(_done(job, out / job.arm / f"s{job.seed}")):
-            record = read_json(out / job.arm / f"s{job.seed}" / f"r{depth}.json")
-            found.append({"arm": job.arm, "seed": job.seed, "depth": depth, **record})
+            kept = read_json(out / job.arm / f"s{job.seed}" / f"r{depth}.json")
+            found.append({"arm": job.arm, "seed": job.seed, "depth": depth, **kept})
     return found
 
 
@@ -167,7 +166,6 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
         _keep(job, state, line, pulled)
         _write(job, folder, line, pulled)
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
-    shutil.rmtree(state, ignore_errors=True)
 
 
 _KEPT = ("round_id", "depth", "profile", "rows", "start_rows", "metrics")
@@ -189,5 +187,4 @@ def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None
 def _write(job: Job, folder: Path, line: Any, pulled: Mapping[str, float]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
-    record = {"digest": job.digest(line.depth), "metrics": line.metrics, "pull": dict(pulled), "outcomes": outcomes}
-    write_json(folder / f"r{line.depth}.json", record)
+    write_json(folder / f"r{line.depth}.json", record(job.digest(line.depth), line.metrics, pulled, outcomes))

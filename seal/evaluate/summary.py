@@ -28,7 +28,8 @@ def summarise(
     """A row per (arm, depth), arms in the order of the records.
 
     strict, dev and on (interface on) with interval; gain: strict minus the start's, paired by (seed, task); margin:
-    minus the first arm's at the same depth; seeds, and rollouts, tokens, updates as means over seeds.
+    minus the first arm's at the same depth, behind: the last arm's minus this one's; seeds, and rollouts, tokens,
+    updates as means over seeds. A difference is taken over the seeds that both have.
     """
     arms = list(dict.fromkeys(r["arm"] for r in records))
     rows = []
@@ -42,6 +43,7 @@ def summarise(
             row |= _columns("on", _mean(outcomes(records, arm, depth, split, "full"), scenarios))
             row |= _columns("gain", _paired(here, outcomes(records, arm, 0, split), scenarios))
             row |= _columns("margin", _paired(here, outcomes(records, arms[0], depth, split), scenarios))
+            row |= _columns("behind", _paired(outcomes(records, arms[-1], depth, split), here, scenarios))
             totals = [r["metrics"]["total"] for r in of]
             row |= {key: sum(total[key] for total in totals) / len(totals) for key in ("rollouts", "tokens", "updates")}
             rows.append(row)

@@ -1,48 +1,54 @@
-"""What an experiment found, as a text table and as Parquet files to commit."""
+"""What experiments found: as a text table, and as the page draws it."""
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from seal.core.types import Task
 from seal.report.tables import NONE, compact, text_table
-from seal.store.parquet import write_parquet
+from seal.store.parquet import read_parquet
 
 HEAD = (
-    "arm",
-    "round",
-    "seeds",
-    "strict",
-    "95%",
-    "gain",
-    "95%",
-    "margin",
-    "95%",
-    "dev",
-    "on",
-    "rollouts",
-    "tokens",
-    "updates",
+    *("arm", "seeds", "round by round", "strict", "95%", "gain", "95%", "margin", "95%", "behind", "95%"),
+    *("dev", "on", "rollouts", "tokens", "updates"),
 )
+LEFT = (0, 2)
 LEGEND = (
-    "strict: mean over seeds, interface off; gain: minus the start, margin: minus the first arm, both paired;\n"
-    "intervals are over seeds and scenarios; rollouts, tokens, updates: of training since the start, mean over seeds"
+    "strict: after the last round, mean over seeds, interface off; gain: minus the start; margin: minus the first\n"
+    "arm; behind: the last arm minus this one; differences are paired, intervals over seeds and scenarios; rollouts,\n"
+    "tokens, updates: of training since the start, mean over seeds"
 )
 
 
 def experiment_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of seal.evaluate.summary.summarise as text."""
-    first = rows[0]["arm"] if rows else ""
-    cells = []
+    """Rows of seal.evaluate.summary.summarise as text, a line an arm."""
+    return text_table(HEAD, experiment_rows(rows), LEFT) + "\n" + LEGEND
+
+
+def experiment_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The cells under HEAD."""
+    by_arm: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
-        margin = _estimate(row, "margin", "+") if row["arm"] != first else (NONE, "")
-        gain = _estimate(row, "gain", "+") if row["depth"] else ("start", "")
-        cost = f"{row['rollouts']:,.0f}", compact(round(row["tokens"])), f"{row['updates']:,.0f}"
-        scores = *_estimate(row, "strict"), *gain, *margin, _estimate(row, "dev")[0], _estimate(row, "on")[0]
-        cells.append((row["arm"], f"r{row['depth']}", str(row["seeds"]), *scores, *cost))
-    return text_table(HEAD, cells, (0,)) + "\n" + LEGEND
+        by_arm[row["arm"]].append(row)
+    arms, cells = list(by_arm), []
+    for arm, rounds in by_arm.items():
+        last = rounds[-1]
+        margin = _estimate(last, "margin", "+") if arm != arms[0] else (NONE, "")
+        behind = _estimate(last, "behind", "+") if arm != arms[-1] else (NONE, "")
+        gain = _estimate(last, "gain", "+") if last["depth"] else (NONE, "")
+        curve = " ".join(_estimate(row, "strict")[0] for row in rounds)
+        cost = f"{last['rollouts']:,.0f}", compact(round(last["tokens"])), f"{last['updates']:,.0f}"
+        scores = (
+            *_estimate(last, "strict"),
+            *gain,
+            *margin,
+            *behind,
+            _estimate(last, "dev")[0],
+            _estimate(last, "on")[0],
+        )
+        cells.append((arm, str(last["seeds"]), curve, *scores, *cost))
+    return cells
 
 
 def _estimate(row: Mapping[str, Any], name: str, sign: str = "") -> tuple[str, str]:
@@ -54,27 +60,47 @@ def _estimate(row: Mapping[str, Any], name: str, sign: str = "") -> tuple[str, s
     )
 
 
-def write_results(
-    folder: Path, rows: Sequence[Mapping[str, Any]], records: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task]
-) -> None:
-    """summary.parquet: a row per arm and round; outcomes.parquet: one per arm, seed, round and held-out rollout."""
-    folder.mkdir(parents=True, exist_ok=True)
-    outcomes = [
-        {
-            "arm": r["arm"],
-            "seed": r["seed"],
-            "round": r["depth"],
-            "split": split,
-            "mode": mode,
-            "task_id": task,
-            "scenario_id": tasks[task].scenario_id,
-            "category": tasks[task].category,
-            "trial": trial,
-            "success": success,
-            "progress": progress,
-        }
-        for r in records
-        for split, mode, task, trial, success, progress in r["outcomes"]
-    ]
-    write_parquet(folder / "summary.parquet", pa.Table.from_pylist(list(rows)))
-    write_parquet(folder / "outcomes.parquet", pa.Table.from_pylist(outcomes))
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A folder of results (see seal.evaluate.results).
+
+    summary   rows of summary.parquet
+    rates     arm -> label -> share of bare test turns after its last round, mean over seeds; "start" is an arm, too
+    pulled    arm -> label -> share of what training pulled, mean over seeds and rounds
+    """
+
+    name: str
+    summary: list[dict[str, Any]]
+    rates: dict[str, dict[str, float]]
+    pulled: dict[str, dict[str, float]]
+
+    def curves(self) -> list[tuple[str, list[tuple[float, tuple[float, float, float]]]]]:
+        """Each arm's strict scores: (rollouts, (mean, low, high)) a round."""
+        found: dict[str, list[tuple[float, tuple[float, float, float]]]] = defaultdict(list)
+        for row in self.summary:
+            if row["strict"] is not None:
+                found[row["arm"]].append((row["rollouts"], (row["strict"], row["strict_low"], row["strict_high"])))
+        return list(found.items())
+
+
+def load_results(root: Path) -> list[Results]:
+    """Every folder of results under `root`/results, by name. Raises ArtifactError for a damaged table."""
+    folders = sorted(path.parent for path in (root / "results").rglob("runs.parquet"))
+    return [_load(folder, folder.relative_to(root / "results").as_posix()) for folder in folders]
+
+
+def _load(folder: Path, name: str) -> Results:
+    summary = read_parquet(folder / "summary.parquet").to_pylist()
+    runs = Counter((row["arm"], row["round"]) for row in read_parquet(folder / "runs.parquet").to_pylist())
+    last = {row["arm"]: row["depth"] for row in summary}
+    rates: dict[str, dict[str, float]] = {"start": {}, **{arm: {} for arm in last}}
+    pulled: dict[str, dict[str, float]] = {arm: {} for arm in last}
+    first = next(iter(last), "")
+    for row in read_parquet(folder / "labels.parquet").to_pylist():
+        arm, depth, label = row["arm"], row["round"], row["label"]
+        trained = sum(n for (other, at), n in runs.items() if other == arm and at)
+        for place in (["start"] if arm == first and not depth else []) + ([arm] if depth == last[arm] else []):
+            rates[place][label] = rates[place].get(label, 0.0) + (row["rate"] or 0.0) / runs[arm, depth]
+        if row["pull"] is not None:
+            pulled[arm][label] = pulled[arm].get(label, 0.0) + row["pull"] / trained
+    return Results(name, summary, rates, pulled)

@@ -4,16 +4,21 @@ No clock, host or path gets into it, so the same rounds give the same bytes.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from seal.core.labels import FAILURES
 from seal.core.types import Task
 from seal.interface.state import InterfaceState, Item
 from seal.report.data import Round, diff, lineages, load_rounds
 from seal.report.episodes import Episode, episode_html, examples
+from seal.report.experiments import HEAD as EXPERIMENT_HEAD
+from seal.report.experiments import LEFT as EXPERIMENT_LEFT
+from seal.report.experiments import LEGEND, Results, experiment_rows, load_results
 from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
@@ -42,6 +47,7 @@ def page(root: Path) -> str:
         _section("Plots", _plots(rounds, main, tasks)),
         _section("Rounds", *(_round(r, rounds, r is main[-1]) for r in rounds)),
         _section("Episodes", _episodes(main, tasks)),
+        _section("Experiments", *(_experiment(results) for results in load_results(root))),
         _section("Can the labels be trusted?", _proof(root / PROOF)),
         _section("What ran", _provenance(root, rounds, tasks)),
     ]
@@ -208,6 +214,25 @@ def _example(main: Sequence[Round], label: str, before: Episode, after: Episode,
     title = f"{escape(label)} {tag} <span class='soft small'>{escape(task.task_id)}, {escape(task.category)}</span>"
     opened = " open" if is_open else ""
     return f'<details{opened}><summary>{title}</summary><div class="pair">{columns}</div></details>'
+
+
+def _experiment(results: Results) -> str:
+    from seal.report import plots
+
+    key = "-".join(re.findall(r"\w+", results.name))
+    pulled = {arm: {k: v for k, v in shares.items() if k in FAILURES} for arm, shares in results.pulled.items()}
+    figures = [
+        ("Score over training", "Test, interface off; whiskers: 95% over seeds and scenarios.",
+         plots.arm_curves(f"curves-{key}", results.curves())),
+        ("What fails after the last round", "Share of bare test turns that fail by themselves, by primary label.",
+         plots.label_shift(list(results.rates.items()), f"rates-{key}")),
+        ("Which failures training pulls at", "Share of |advantage x weight| over tokens, by the turn's label; right "
+         "turns pull the rest.", plots.label_shift(list(pulled.items()), f"pull-{key}")),
+    ]  # fmt: skip
+    drawn = "".join(_figure(*figure) for figure in figures)
+    table = _table(EXPERIMENT_HEAD, experiment_rows(results.summary), EXPERIMENT_LEFT)
+    note = f'<p class="small soft">{escape(LEGEND)}</p>'
+    return f'<h3>{escape(results.name)}</h3>{table}{note}<div class="plots">{drawn}</div>'
 
 
 def _proof(path: Path) -> str:

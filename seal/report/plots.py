@@ -1,4 +1,4 @@
-"""The plots of a run, and of the proof of its diagnosis as SVG text, the same bytes for the same numbers.
+"""The plots of runs, experiments and the proof of the diagnosis, as SVG text: the same bytes for the same numbers.
 
 Imports matplotlib.
 """
@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 Interval = tuple[float, float, float]  # mean, low, high, as shares
 
 INK, GREY, GRID = "#1f2933", "#7b8794", "#e4e7eb"
-LINES = ("#0b6e99", "#c2571a", "#5b7f2b", "#8a4f9e", "#a3313f", "#3f6c51")
+LINES = ("#0b6e99", "#c2571a", "#5b7f2b", "#8a4f9e", "#a3313f", "#3f6c51", "#b08900", "#5c6b7a", "#d06fa6", "#1b9e9e")
 LABEL_COLOURS: Mapping[str, str] = {
     "invalid_tool_call": "#8c2d04",
     "argument_mismatch": "#d1701f",
@@ -76,9 +76,28 @@ def learning_curve(lineages: Sequence[Sequence[Point]]) -> str:
     return svg[0]
 
 
-def label_shift(rounds: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+def arm_curves(name: str, arms: Sequence[tuple[str, Sequence[tuple[float, Interval]]]]) -> str:
+    """Score over training rollouts, a line an arm with whiskers; `arms`: each arm's name and (rollouts, score)."""
+    with _figure(name, 6.4, 3.8) as (axes, svg):
+        widest = max((x for _, points in arms for x, _ in points), default=1.0) or 1.0
+        for i, (arm, points) in enumerate(arms):
+            x = [x + (i - (len(arms) - 1) / 2) * widest / 250 for x, _ in points]  # apart, so that whiskers can be told
+            mean, low, high = zip(*(score for _, score in points), strict=True)
+            colour = LINES[i % len(LINES)]
+            dashes = "-" if i < len(LINES) else (0, (3, 2))
+            axes.vlines(x, low, high, color=colour, alpha=0.35, linewidth=1)
+            axes.plot(x, mean, color=colour, marker="o", markersize=3.5, linestyle=dashes, label=arm)
+        axes.set_xlabel("training rollouts since the start")
+        _percent(axes.yaxis)
+        axes.set_ylim(0, _top(score[2] for _, points in arms for _, score in points))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(6, integer=True))
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    return svg[0]
+
+
+def label_shift(rounds: Sequence[tuple[str, Mapping[str, float]]], name: str = "labels") -> str:
     """Stacked bars: the share of user turns of the bare test rollouts that fails by each (root, primary) label."""
-    with _figure("labels", 6.4, 3.4) as (axes, svg):
+    with _figure(name, 6.4, 3.4) as (axes, svg):
         base = [0.0] * len(rounds)
         names = [name for name, _ in rounds]
         known = [*LABEL_COLOURS, *sorted({label for _, shares in rounds for label in shares} - LABEL_COLOURS.keys())]
@@ -90,6 +109,8 @@ def label_shift(rounds: Sequence[tuple[str, Mapping[str, float]]]) -> str:
         _percent(axes.yaxis)
         axes.set_ylim(0, _top(base))
         axes.set_xlim(-0.6, max(len(names) - 0.4, 2.6))
+        if sum(map(len, names)) > 40:
+            axes.set_xticks(range(len(names)), names, rotation=35, ha="right")
         if any(base):
             handles, labels = axes.get_legend_handles_labels()
             axes.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -80,15 +80,43 @@ def _otherwise(entry: Any, change: Any) -> str:
     return ""
 
 
+def read_preset(root: Path, name: str) -> dict[str, Any]:
+    """A preset as it is written: of a name in presets/, or a file. Raises ParamError."""
+    known = {path.stem: path for path in sorted((root / "presets").glob("*.yaml"))}
+    if name.endswith((".yaml", ".yml")):
+        known[name] = Path(name)
+    if name not in known:
+        raise ParamError("--preset", name, f"known presets: {', '.join(known) or 'none (no presets/ here)'}")
+    return load_yaml(known[name])
+
+
 def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     """Add what a preset has and the file lacks; its rounds get resolved. Returns the ids of the preset's rounds.
 
     A preset holds envs, starts, `defaults` of its own, and rounds {id: {parent, ...what differs}}. Raises ParamError
     when the file has a round, an environment or a start of that name which says otherwise.
     """
+    data = load_yaml(path)
+    new, base = _preset_over(data, preset)
+    rounds: dict[str, Any] = {}
+    for name, change in (preset.get("rounds") or {}).items():
+        if name not in (data.get("rounds") or {}):
+            params = parse_params(merged(base, {"rounds": merged(data.get("rounds") or {}, rounds)}))
+            rounds[name] = resolve(params, change["parent"], change, name=name)
+    add(path, {**new, "rounds": rounds})
+    return list(preset.get("rounds") or {})
+
+
+def params_with_preset(path: Path, preset: Mapping[str, Any]) -> tuple[Params, str]:
+    """What the file would say with a preset's envs, starts and defaults; the preset's first start. Writes nothing."""
+    _, whole = _preset_over(load_yaml(path), preset)
+    return parse_params(whole), next(iter(preset.get("starts") or {}), "")
+
+
+def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The envs and starts that a preset adds to params, and the params with these and its defaults laid over them."""
     if not isinstance(preset, Mapping):
         raise ParamError("preset", type(preset).__name__, "write a mapping with envs, starts and rounds")
-    data = load_yaml(path)
     for section in ("envs", "starts", "rounds"):
         for name, change in (preset.get(section) or {}).items():
             if key := _otherwise((data.get(section) or {}).get(name, change), change):
@@ -101,14 +129,7 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     defaults = merged(plain(parse_params(data).defaults), preset.get("defaults") or {})
     common = {"recipe": RECIPE, "evaluate": defaults["evaluate"]}
     new["starts"] = {name: {**common, **entry} for name, entry in new["starts"].items()}
-    base = merged(data, {"defaults": defaults, **{key: merged(data.get(key) or {}, new[key]) for key in new}})
-    rounds: dict[str, Any] = {}
-    for name, change in (preset.get("rounds") or {}).items():
-        if name not in (data.get("rounds") or {}):
-            params = parse_params(merged(base, {"rounds": merged(data.get("rounds") or {}, rounds)}))
-            rounds[name] = resolve(params, change["parent"], change, name=name)
-    add(path, {**new, "rounds": rounds})
-    return list(preset.get("rounds") or {})
+    return new, merged(data, {"defaults": defaults, **{key: merged(data.get(key) or {}, new[key]) for key in new}})
 
 
 def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", default="", help=f"other arms, comma-separated, of: {', '.join(ARMS)}")
     parser.add_argument("--preset", help="over params.yaml, without changing it: presets/<PRESET>.yaml, or a file")
     parser.add_argument("--start", default="", help="start of the preset, or of params.yaml (default: its first)")
+    parser.add_argument(
+        "--to",
+        default="",
+        help="transfer: the environments to measure on, comma-separated (of params.yaml, or by name)",
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="of all arms, such as train.lr=1e-4"
     )
@@ -51,10 +57,19 @@ def run(args: argparse.Namespace) -> int:
     start = args.start or first or next(iter(params.starts), "")
     jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, parse_settings(args.set))
     out = args.out or args.root / ".seal" / "experiments" / start
+    say = partial(print, file=sys.stderr, flush=True)
+    if bool(args.to) != (args.name == "transfer"):
+        raise ParamError(
+            "--to", args.to or "nothing", "name environments for transfer, such as --to compliance; no other"
+        )
+    if args.name == "transfer":
+        from seal.commands.transfer import transfer
+
+        return transfer(params, jobs, out, args.to.split(","), args.workers, args.results, say)
     if args.results and (n := restore(args.results, out)):
-        print(f"{n} rounds of runs taken from {args.results}", file=sys.stderr, flush=True)
+        say(f"{n} rounds of runs taken from {args.results}")
     try:
-        run_jobs(jobs, out, args.workers, lambda line: print(line, file=sys.stderr, flush=True))
+        run_jobs(jobs, out, args.workers, say)
     finally:  # what is finished is worth having, also where the rest was interrupted
         if found := records(jobs, out):
             _tell(jobs, found, args.results)

@@ -45,4 +45,5 @@ EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
     "rises": ("seal",),
     "margin": ("vanilla", "vanilla_pos", "seal"),
     "arms": tuple(ARMS),
+    "transfer": ("vanilla", "seal"),
 }

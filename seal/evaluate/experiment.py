@@ -106,7 +106,7 @@ def run_jobs(
 
 def run_job(job: Job, out: Path, on_round: Callable[[str], None] | None = None) -> str:
     """Run the missing rounds of one line. Returns a line about it."""
-    folder = out / job.arm / f"s{job.seed}"
+    folder = folder_of(job, out)
     done = _done(job, folder)
     if done <= len(job.rounds):
         _continue(job, folder, done, on_round or (lambda text: None))
@@ -118,10 +118,35 @@ def records(jobs: Sequence[Job], out: Path) -> list[dict[str, Any]]:
     """{"arm", "seed", "depth"} and what is kept (seal.evaluate.results.record) of every finished round of `jobs`."""
     found = []
     for job in jobs:
-        for depth in range(_done(job, out / job.arm / f"s{job.seed}")):
-            kept = read_json(out / job.arm / f"s{job.seed}" / f"r{depth}.json")
+        for depth in range(_done(job, folder_of(job, out))):
+            kept = read_json(folder_of(job, out) / f"r{depth}.json")
             found.append({"arm": job.arm, "seed": job.seed, "depth": depth, **kept})
     return found
+
+
+def folder_of(job: Job, out: Path) -> Path:
+    return out / job.arm / f"s{job.seed}"
+
+
+def trained_policy(job: Job, out: Path) -> Any:
+    """The policy after the last round of a line. The line is run again where it was not kept."""
+    from seal.env import load_env
+    from seal.policy import load_policy
+    from seal.policy.start import start_policy
+
+    folder = folder_of(job, out)
+    if _kept(job, folder).get("depth") != len(job.rounds):
+        _continue(job, folder, len(job.rounds) + 1, lambda text: None)
+    if not (folder / "state" / "policy").exists():  # it has no weights
+        return start_policy(job.start["policy"], load_env(job.env, **job.env_options), job.seed)
+    return load_policy(folder / "state" / "policy")
+
+
+def _kept(job: Job, folder: Path) -> dict[str, Any]:
+    """line.json of the round whose policy is kept, where that round is one of this job's; else nothing."""
+    path = folder / "state" / "line.json"
+    kept = read_json(path) if path.exists() else {}
+    return kept if kept and kept["digest"] == job.digest(kept["depth"]) else {}
 
 
 def _done(job: Job, folder: Path) -> int:
@@ -143,9 +168,8 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
 
     torch.set_num_threads(job.threads)
     env = load_env(job.env, **job.env_options)
-    state = folder / "state"
-    kept = read_json(state / "line.json") if (state / "line.json").exists() else {}
-    resumed = bool(kept) and kept["digest"] == job.digest(kept["depth"]) and kept["depth"] >= done - 1
+    state, kept = folder / "state", _kept(job, folder)
+    resumed = bool(kept) and kept["depth"] >= done - 1
     if resumed and (state / "policy").exists():
         policy = load_policy(state / "policy")
     else:
@@ -154,7 +178,11 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
         interface, factors = load_interface(state / "interface.json"), Factors.of_json(kept["factors"])
         replay = replay_of(state / "replay.parquet")
         line = Line(
-            policy=policy, interface=interface, factors=factors, replay=replay, **{name: kept[name] for name in _KEPT}
+            policy=policy,
+            interface=interface,
+            factors=factors,
+            replay=replay,
+            **{name: kept[name] for name in _OF_LINE},
         )
     else:
         entry = read(Round, job.rounds[0], "round")
@@ -168,7 +196,7 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
 
 
-_KEPT = ("round_id", "depth", "profile", "rows", "start_rows", "metrics")
+_OF_LINE = ("round_id", "depth", "profile", "rows", "start_rows", "metrics")
 
 
 def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None:
@@ -179,7 +207,7 @@ def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None
     state.mkdir(parents=True, exist_ok=True)
     (state / "interface.json").write_text(line.interface.to_json())
     write_table(state / "replay.parquet", "replay", rows_of_replay(line.replay, line.round_id))
-    kept = {name: getattr(line, name) for name in _KEPT}
+    kept = {name: getattr(line, name) for name in _OF_LINE}
     own = {"digest": job.digest(line.depth), "factors": line.factors.to_json(), "pull": dict(pulled)}
     write_json(state / "line.json", {**own, **kept})
 

@@ -61,6 +61,27 @@ def write_results(
     write_parquet(folder / "summary.parquet", pa.Table.from_pylist(list(rows)))
 
 
+def write_transfer(
+    folder: Path,
+    rows: Sequence[Mapping[str, Any]],
+    found: Sequence[Mapping[str, Any]],
+    scenarios: Mapping[str, Mapping[str, str]],
+) -> None:
+    """transfer.parquet: a row per destination and arm; transfer_outcomes.parquet: one per held-out rollout.
+
+    Args: see seal.evaluate.transfer. A destination "" is home.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    outcomes = []
+    for f in found:
+        key = {"to": f["to"], "arm": f["arm"], "seed": f["seed"], "round": f["depth"]}
+        for outcome in f["outcomes"]:
+            row = dict(zip(OUTCOME, outcome, strict=True))
+            outcomes.append({**key, **row, "scenario_id": scenarios[f["to"]][row["task_id"]]})
+    write_parquet(folder / "transfer.parquet", pa.Table.from_pylist(list(rows)))
+    write_parquet(folder / "transfer_outcomes.parquet", pa.Table.from_pylist(outcomes))
+
+
 def restore(folder: Path, out: Path) -> int:
     """Give `out` the records that `folder` holds and it does not; how many. A folder without results gives none.
 

@@ -7,6 +7,7 @@ from seal.evaluate.statistics import Estimate, bootstrap_mean, paired_difference
 
 Record = Mapping[str, Any]  # see seal.evaluate.experiment.records
 Key = tuple[int, str, int]  # seed, task, trial
+Outcomes = Mapping[Key, float]
 
 
 def outcomes(
@@ -25,7 +26,7 @@ def outcomes(
 def summarise(
     records: Sequence[Record], scenarios: Mapping[str, str], split: str = "test"
 ) -> list[dict[str, float | int | str]]:
-    """A row per (arm, depth), arms in the order of the records.
+    """A row per (arm, depth), arms in the order of the records. `scenarios`: task -> scenario.
 
     strict, dev and on (interface on) with interval; gain: strict minus the start's, paired by (seed, task); margin:
     minus the first arm's at the same depth, behind: the last arm's minus this one's; seeds, and rollouts, tokens,
@@ -38,16 +39,28 @@ def summarise(
             here = outcomes(records, arm, depth, split)
             of = [r for r in records if r["arm"] == arm and r["depth"] == depth]
             row: dict[str, float | int | str] = {"arm": arm, "depth": depth, "seeds": len(of)}
-            row |= _columns("strict", _mean(here, scenarios))
-            row |= _columns("dev", _mean(outcomes(records, arm, depth, "dev"), scenarios))
-            row |= _columns("on", _mean(outcomes(records, arm, depth, split, "full"), scenarios))
-            row |= _columns("gain", _paired(here, outcomes(records, arm, 0, split), scenarios))
-            row |= _columns("margin", _paired(here, outcomes(records, arms[0], depth, split), scenarios))
-            row |= _columns("behind", _paired(outcomes(records, arms[-1], depth, split), here, scenarios))
+            row |= compare(
+                scenarios,
+                strict=here,
+                dev=outcomes(records, arm, depth, "dev"),
+                on=outcomes(records, arm, depth, split, "full"),
+                gain=(here, outcomes(records, arm, 0, split)),
+                margin=(here, outcomes(records, arms[0], depth, split)),
+                behind=(outcomes(records, arms[-1], depth, split), here),
+            )
             totals = [r["metrics"]["total"] for r in of]
             row |= {key: sum(total[key] for total in totals) / len(totals) for key in ("rollouts", "tokens", "updates")}
             rows.append(row)
     return rows
+
+
+def compare(scenarios: Mapping[str, str], **wanted: Outcomes | tuple[Outcomes, Outcomes]) -> dict[str, float | None]:
+    """Columns name, name_low, name_high: the mean of outcomes; of two, the first minus the second, paired."""
+    row = {}
+    for name, of in wanted.items():
+        estimate = _paired(*of, scenarios) if isinstance(of, tuple) else _mean(of, scenarios)
+        row |= _columns(name, estimate)
+    return row
 
 
 def _mean(values: Mapping[Key, float], scenarios: Mapping[str, str]) -> Estimate:

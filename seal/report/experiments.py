@@ -51,6 +51,20 @@ def experiment_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     return cells
 
 
+def transfer_table(rows: Sequence[Mapping[str, Any]], home: str) -> str:
+    """Rows of seal.evaluate.transfer.summarise_transfer as text. `home`: the environment that was trained in."""
+    head = ("tasks of", "arm", "seeds", "rounds", "start", "strict", "95%", "gain", "95%", "margin", "95%")
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    cells = []
+    for row in rows:
+        margin = _estimate(row, "margin", "+") if row["arm"] != arms[0] else (NONE, "")
+        place = row["to"] or f"{home} (home)"
+        scores = _estimate(row, "start")[0], *_estimate(row, "strict"), *_estimate(row, "gain", "+"), *margin
+        cells.append((place, row["arm"], str(row["seeds"]), str(row["rounds"]), *scores))
+    legend = "strict: of policies trained at home, bare docs; gain: minus the start there; margin: minus the first arm"
+    return text_table(head, cells, (0, 1)) + "\n" + legend
+
+
 def _estimate(row: Mapping[str, Any], name: str, sign: str = "") -> tuple[str, str]:
     if row[name] is None:
         return NONE, ""

@@ -1,0 +1,130 @@
+"""What a run's trained policy does where it was not trained: held-out tasks of other environments, bare docs.
+
+Beside a run's records (see seal.evaluate.experiment) lies one file a destination, `to-<env>.r<k>.json`, for the start
+(k 0) and the last round, keyed like a record and by what it is measured on.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from seal.core.params import Params, Round
+from seal.core.typed import plain, read
+from seal.env import load_env
+from seal.evaluate.experiment import Job, folder_of, run_job, trained_policy
+from seal.evaluate.results import OUTCOME
+from seal.evaluate.suite import evaluate_policy
+from seal.evaluate.summary import Key, compare
+from seal.interface.state import InterfaceState
+from seal.policy.start import start_policy
+from seal.store.files import read_json, write_json
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A destination: an environment with its options (plain values)."""
+
+    env: str
+    options: Mapping[str, Any]
+
+
+def place_of(params: Params, name: str) -> Place:
+    """`name` as in `envs` of params, else an environment with its defaults. Raises ParamError for an unknown one."""
+    options = plain(params.envs[name]) if name in params.envs else {}
+    load_env(name, **options)
+    return Place(name, options)
+
+
+def run_transfer(
+    jobs: Sequence[Job],
+    out: Path,
+    places: Sequence[Place],
+    workers: int = 1,
+    on_done: Callable[[str], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Run what is missing of each job and measure it on `places`.
+
+    Returns {"arm", "seed", "depth", "to", "outcomes"} (see OUTCOME) of every job at the start and after its last round,
+    at home (to "") and on each place.
+    """
+    say = on_done or (lambda text: None)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for told in pool.map(_transfer, jobs, [out] * len(jobs), [tuple(places)] * len(jobs)):
+            say(told)
+    found = []
+    for job in jobs:
+        for depth in (0, len(job.rounds)):
+            key = {"arm": job.arm, "seed": job.seed, "depth": depth}
+            home = read_json(folder_of(job, out) / f"r{depth}.json")
+            found.append({**key, "to": "", "outcomes": home["outcomes"]})
+            for place in places:
+                found.append({**key, "to": place.env, "outcomes": read_json(_path(out, job, place, depth))["outcomes"]})
+    return found
+
+
+def summarise_transfer(
+    found: Sequence[Mapping[str, Any]], scenarios: Mapping[str, Mapping[str, str]], split: str
+) -> list[dict[str, Any]]:
+    """A row per (to, arm): strict at the start and after the last round, gain and margin as in an experiment's summary.
+
+    `scenarios`: per destination ("": home) task -> scenario.
+    """
+    places, arms = (list(dict.fromkeys(f[name] for f in found)) for name in ("to", "arm"))
+    last = max(f["depth"] for f in found)
+
+    def at(to: str, arm: str, depth: int) -> dict[Key, float]:
+        return {
+            (f["seed"], task, trial): float(success)
+            for f in found
+            if (f["to"], f["arm"], f["depth"]) == (to, arm, depth)
+            for where, mode, task, trial, success, _ in f["outcomes"]
+            if (where, mode) == (split, "off")
+        }
+
+    rows = []
+    for to in places:
+        for arm in arms:
+            start, after, first = at(to, arm, 0), at(to, arm, last), at(to, arms[0], last)
+            seeds = len({seed for seed, *_ in after})
+            row = {"to": to, "arm": arm, "seeds": seeds, "rounds": last}
+            rows.append(
+                row | compare(scenarios[to], start=start, strict=after, gain=(after, start), margin=(after, first))
+            )
+    return rows
+
+
+def _transfer(job: Job, out: Path, places: Sequence[Place]) -> str:
+    import torch
+
+    torch.set_num_threads(job.threads)
+    told = run_job(job, out)
+    for place in places:
+        for depth in (0, len(job.rounds)):
+            path = _path(out, job, place, depth)
+            digest = _digest(job, place, depth)
+            if not path.exists() or read_json(path)["digest"] != digest:
+                write_json(path, {"digest": digest, "outcomes": _measure(job, out, place, depth)})
+    return f"{told}, measured on {', '.join(place.env for place in places)}"
+
+
+def _measure(job: Job, out: Path, place: Place, depth: int) -> list[list[Any]]:
+    entry = read(Round, job.rounds[0], "round")
+    home, env = load_env(job.env, **job.env_options), load_env(place.env, **place.options)
+    policy = trained_policy(job, out) if depth else start_policy(job.start["policy"], home, job.seed)
+    bare = InterfaceState()
+    evaluation = evaluate_policy(env, policy, bare, entry.evaluate, entry.diagnose.priority, f"r{depth}", job.seed)
+    return [[row[name] for name in OUTCOME] for row in evaluation.rows(f"r{depth}")]
+
+
+def _digest(job: Job, place: Place, depth: int) -> str:
+    parts = [job.digest(depth), place.env, place.options, job.rounds[0]["evaluate"]]
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _path(out: Path, job: Job, place: Place, depth: int) -> Path:
+    return folder_of(job, out) / f"to-{place.env.replace(':', '-')}.r{depth}.json"

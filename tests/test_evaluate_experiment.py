@@ -3,6 +3,8 @@
 import argparse
 import json
 import shutil
+from dataclasses import fields, is_dataclass, replace
+from typing import get_type_hints
 
 import pytest
 
@@ -80,10 +82,38 @@ def test_other_parameters_are_another_run_and_more_rounds_are_not(tmp_path):
     assert [record["depth"] for record in records([changed], tmp_path)] == [0]
 
 
+LATER = [
+    (section, item.name, item.metadata["absent"])
+    for section, kind in get_type_hints(Round).items()
+    if is_dataclass(kind)
+    for item in fields(kind)
+    if "absent" in item.metadata
+]
+
+
+@pytest.mark.parametrize(("section", "name", "absent"), LATER)
+def test_a_parameter_that_was_not_there_yet_leaves_the_digest_as_it_was(section, name, absent):
+    (job,) = plan(FAULTY, "rises", 1, 1)
+    entry = job.rounds[0]
+    with_it = replace(job, rounds=({**entry, section: {**entry[section], name: plain(absent)}},))
+    assert replace(job, rounds=({**entry, section: without(entry[section], name)},)).digest(1) == with_it.digest(1)
+
+
+def without(entry, name):
+    return {key: value for key, value in entry.items() if key != name}
+
+
+def test_open_loop_stops_evolving_after_its_first_round_and_no_other_arm_changes():
+    for arm in ARMS:
+        (job,) = plan(_params(), "rises", 1, 3, [arm])
+        kinds = [entry["evolve"]["interface"] for entry in job.rounds]
+        assert kinds == (["evolved", "kept", "kept"] if arm == "open_loop" else kinds[:1] * 3)
+
+
 def test_arms_are_complete_round_entries_that_differ_where_they_say():
     params = _params()
     jobs = {job.arm: job for job in plan(params, "arms", 1, 1)}
-    assert tuple(jobs) == tuple(ARMS)
+    assert tuple(jobs) == EXPERIMENTS["arms"]
     for job in jobs.values():
         assert read(Round, job.rounds[0], "round", complete=True).collect.group_size == 4
     assert jobs["vanilla"].rounds[0]["collect"]["evolved"] == 0

@@ -235,6 +235,8 @@ def test_fixed_interfaces_ignore_the_profile():
     again, rows = step(failure, state, round_id="r2", interface="static")
     assert again == state and {r["action"] for r in rows} == {"keep"}
     assert texts(step([], interface="published")[0]) == texts(published(FACTS))
+    kept, rows = step([], evolved, round_id="r2", interface="kept")
+    assert kept == evolved and {r["action"] for r in rows} == {"keep"}
     with pytest.raises(ParamError, match="magic"):
         step([], interface="magic")
     with pytest.raises(ParamError, match="charm"):

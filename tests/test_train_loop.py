@@ -111,6 +111,7 @@ def test_evolved_successes_are_replayed_in_the_steps_to_come():
     assert replayed() == ([0, 1, 2], 3)  # of each step one evolved rollout of the mixed group passed
     assert replayed(replay=1) == ([0, 1, 1], 3)
     assert replayed(replay=0) == ([0, 0, 0], 0)
+    assert replayed(replayed="all")[1] > 3  # bare successes too
 
 
 def test_the_next_round_starts_with_what_was_kept(tmp_path):

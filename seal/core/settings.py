@@ -99,9 +99,10 @@ class EvolveParams:
 
     A cue retires when its failure stayed at `retire_rate` or below for `retire_patience` rounds, or when the interval
     of its uplift lies below `retire_uplift` (-1: never). `kinds`: plain (short fixed forms), all, or operators.
+    `interface`: kept leaves the parent's as it is.
     """
 
-    interface: Literal["evolved", "none", "static", "published", "random"] = "evolved"
+    interface: Literal["evolved", "kept", "none", "static", "published", "random"] = "evolved"
     token_budget: int = ranged(400, 0)
     max_new: int = ranged(12, 0)
     min_support: int = ranged(2, 1)
@@ -129,7 +130,7 @@ class TrainParams:
     that what a cue made possible and the bare policy finds improbable is never learned.
     `negative`: what is left of a negative advantage that is not dropped. `rehearse`: how strongly evolved successes
     train under the prompt they saw, too, so that cues go on being read. `replay`: as many rows of earlier steps and
-    rounds a step imitates again.
+    rounds a step imitates again, those of `replayed` rollouts.
     """
 
     algorithm: Literal["grpo", "sft", "dpo", "none"] = "grpo"
@@ -161,6 +162,7 @@ class TrainParams:
     rehearse: float = later(0.5, 0.0, 0.0, 1.0)
     replay: int = later(160, 0, 0)
     normalise: bool = later(True, True)
+    replayed: Literal["evolved", "all"] = later("evolved", "evolved")
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,12 +108,19 @@ def _default(item: Field) -> Any:
     return "..." if item.default is MISSING else plain(item.default)
 
 
-def plain(value: Any) -> Any:
-    """Dataclasses, mappings and tuples as dicts and lists, enums as their values: what a YAML file holds."""
+def plain(value: Any, short: bool = False) -> Any:
+    """Dataclasses, mappings and tuples as dicts and lists, enums as their values: what a YAML file holds.
+
+    `short` leaves out every field that was added later and holds what its absence means: what says the same, before a
+    field was there and after, is then equal.
+    """
     if is_dataclass(value):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+        found = {item: getattr(value, item.name) for item in fields(value)}
+        if short:
+            found = {item: part for item, part in found.items() if item.metadata.get("absent", MISSING) != part}
+        return {item.name: plain(part, short) for item, part in found.items()}
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): plain(part, short) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [plain(part, short) for part in value]
     return str(value) if isinstance(value, str) else value

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from seal.store.params_file import merged
+
 Change = dict[str, Any]
 
 
@@ -25,25 +27,52 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     # plain GRPO on bare rollouts; with negative advantages dropped, as a control for what our arms drop
     "vanilla": lambda g: _change(0, "none", "as_collected", "none", False, PLAIN),
     "vanilla_pos": lambda g: _change(0, "none", "as_collected", "none", "all", PLAIN),
+    # our update on bare rollouts alone, whose successes are replayed as those under cues are
+    "no_interface": lambda g: _change(0, "none", "within_group", "turn", True, {"replayed": "all"}),
     # the published run: static marks, trained as collected, one weight a trajectory
     "paper": lambda g: _change(g, "published", "as_collected", "trajectory", False, PLAIN),
-    # evolved cues, trained under the prompt the rollout saw
-    "as_collected": lambda g: _change(g, "evolved", "as_collected", "turn", False, PLAIN),
     # everything the docs hide, from the first step on; and cues of the same length that say nothing true
     "static": lambda g: _change(g // 2, "static", "within_group", "turn", True),
     "random": lambda g: _change(g // 2, "random", "within_group", "turn", True),
-    # ours, and ours without one of its parts
+    # evolved cues: trained under the prompt the rollout saw; all under cues, trained under the bare prompt
+    "as_collected": lambda g: _change(g, "evolved", "as_collected", "turn", False),
     "stripped": lambda g: _change(g, "evolved", "stripped", "turn", True),
+    # ours without one of its parts, or with the interface differently
     "seal_no_weights": lambda g: _change(g // 2, "evolved", "within_group", "none", True),
     "seal_no_rehearsal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True, {"rehearse": 0.0}),
     "seal_no_replay": lambda g: _change(g // 2, "evolved", "within_group", "turn", True, {"replay": 0}),
+    "open_loop": lambda g: _change(g // 2, "evolved", "within_group", "turn", True),
+    "feedback_only": lambda g: merged(ARMS["seal"](g), {"collect": {"mode": "feedback_only"}}),
+    "no_retirement": lambda g: merged(ARMS["seal"](g), {"evolve": {"retire_patience": 1000, "retire_uplift": -1.0}}),
+    "gated": lambda g: merged(ARMS["seal"](g), {"evolve": {"gate": {"tasks": 16}}}),
+    # one side alone, and imitation of what static docs make possible
+    "interface_only": lambda g: merged(ARMS["seal"](g), {"train": {"algorithm": "none"}}),
+    "sft_static": lambda g: merged(ARMS["static"](g), {"train": {"algorithm": "sft", "condition": "stripped"}}),
     "seal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True),
 }
+# What an arm does otherwise from its second round on: here the interface that the first round evolved stays.
+AFTER_FIRST: Mapping[str, Change] = {"open_loop": {"evolve": {"interface": "kept"}}}
+
+
+def changes_of(arm: str, group_size: int, rounds: int) -> list[Change]:
+    """What `arm` changes in each of its rounds."""
+    first = ARMS[arm](group_size)
+    return [merged(first, AFTER_FIRST.get(arm, {}) if depth else {}) for depth in range(rounds)]
+
 
 # The first arm is what the others are compared with.
 EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
     "rises": ("seal",),
     "margin": ("vanilla", "vanilla_pos", "seal"),
-    "arms": tuple(ARMS),
+    # what decides: is it the interface, that it evolves, how its rollouts are trained, or the update alone?
+    "arms": (
+        *("vanilla", "vanilla_pos", "no_interface", "paper", "static", "random", "as_collected", "stripped"),
+        *("seal_no_weights", "seal"),
+    ),
+    # what each part of it is worth
+    "parts": (
+        *("vanilla", "seal_no_rehearsal", "seal_no_replay", "open_loop", "feedback_only", "no_retirement", "gated"),
+        *("interface_only", "sft_static", "seal"),
+    ),
     "transfer": ("vanilla", "seal"),
 }

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ParamError
-from seal.core.params import Params, Round
+from seal.core.params import Params, Round, Start
 from seal.core.typed import plain, read
-from seal.evaluate.arms import ARMS, EXPERIMENTS
+from seal.evaluate.arms import ARMS, EXPERIMENTS, changes_of
 from seal.evaluate.results import OUTCOME, record
 from seal.interface.state import load_interface
 from seal.store.files import read_json, write_json
@@ -42,8 +42,10 @@ class Job:
     threads: int = 1
 
     def digest(self, depth: int) -> str:
-        """Of everything that decides the round at `depth`."""
-        parts = [self.seed, self.env, self.env_options, self.start, self.rounds[:depth]]
+        """Of everything that decides the round at `depth`. A parameter that is added later leaves it as it is."""
+        start = plain(read(Start, self.start, "start", complete=True), short=True)
+        rounds = [plain(read(Round, entry, "round", complete=True), short=True) for entry in self.rounds[:depth]]
+        parts = [self.seed, self.env, self.env_options, start, rounds]
         return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -74,7 +76,8 @@ def plan(
     group_size = change.get("collect", {}).get("group_size", params.defaults.collect.group_size)
     for offset in range(seeds):
         for arm in arms or EXPERIMENTS[name]:
-            entry = resolve(params, start, merged(change, ARMS[arm](group_size)))
+            changes = changes_of(arm, group_size, rounds)
+            entries = [resolve(params, start, merged(change, of_arm)) for of_arm in changes]
             jobs.append(
                 Job(
                     arm,
@@ -82,7 +85,7 @@ def plan(
                     origin.env,
                     plain(params.envs[origin.env]),
                     plain(origin),
-                    (entry,) * rounds,
+                    tuple(entries),
                     params.run.threads,
                 )
             )
@@ -185,11 +188,12 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
             **{name: kept[name] for name in _OF_LINE},
         )
     else:
-        entry = read(Round, job.rounds[0], "round")
+        entry = read(Round, job.rounds[0], "round", complete=True)
         line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
     _write(job, folder, line, kept["pull"] if resumed else {})
     for depth in range(line.depth + 1, len(job.rounds) + 1):
-        line, played = run_round(env, line, read(Round, job.rounds[depth - 1], "round"), f"r{depth}", job.seed)
+        entry = read(Round, job.rounds[depth - 1], "round", complete=True)
+        line, played = run_round(env, line, entry, f"r{depth}", job.seed)
         pulled = pull(played.trained.weights, [*played.collected, *played.trained.fresh])
         _keep(job, state, line, pulled)
         _write(job, folder, line, pulled)

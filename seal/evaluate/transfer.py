@@ -113,7 +113,7 @@ def _transfer(job: Job, out: Path, places: Sequence[Place]) -> str:
 
 
 def _measure(job: Job, out: Path, place: Place, depth: int) -> list[list[Any]]:
-    entry = read(Round, job.rounds[0], "round")
+    entry = read(Round, job.rounds[0], "round", complete=True)
     home, env = load_env(job.env, **job.env_options), load_env(place.env, **place.options)
     policy = trained_policy(job, out) if depth else start_policy(job.start["policy"], home, job.seed)
     bare = InterfaceState()

@@ -252,6 +252,8 @@ def _fixed(
     name = settings["interface"]
     if name == "none":
         state = InterfaceState()
+    elif name == "kept":
+        state = parent
     elif name == "static":
         state = baselines.static(facts)
     elif name == "published":
@@ -260,10 +262,12 @@ def _fixed(
         full = sum(count(item.text) for item in baselines.static(facts).items)
         state = baselines.random_items(facts, min(full, settings["token_budget"]), settings["seed"], count)
     else:
-        raise ParamError("evolve.interface", name, "use evolved, none, static, published or random")
+        raise ParamError("evolve.interface", name, "use evolved, kept, none, static, published or random")
     before = {item.id: item for item in parent.active}
     items = tuple(before.get(item.id) or replace(item, born_in=round_id) for item in state.items)
     after = {item.id for item in items}
     rows = [change("keep" if i.id in before else "add", i, round_id, f"interface {name}", count=count) for i in items]
     gone = [item for id_, item in before.items() if id_ not in after]
+    if name == "kept":
+        return parent, rows
     return InterfaceState(items), rows + [change("retire", i, round_id, f"interface {name}", count=count) for i in gone]

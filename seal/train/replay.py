@@ -18,10 +18,10 @@ from seal.train.judged import Judged
 KEPT = 4096  # rows, the newest
 
 
-def worth_replaying(judged: Sequence[Judged], batch: Batch) -> list[TrainRow]:
-    """Rows of the batch that come from evolved rollouts and hold something to imitate."""
-    evolved = {j.rollout.rollout_id for j in judged if not j.bare}
-    return [row for row in batch.rows if row.rollout_id in evolved and max(row.advantages) > 0]
+def worth_replaying(judged: Sequence[Judged], batch: Batch, bare: bool = False) -> list[TrainRow]:
+    """Rows of the batch that come from evolved rollouts (with `bare`, from any) and hold something to imitate."""
+    wanted = {j.rollout.rollout_id for j in judged if bare or not j.bare}
+    return [row for row in batch.rows if row.rollout_id in wanted and max(row.advantages) > 0]
 
 
 def drawn(rows: Sequence[TrainRow], n: int, seed: int, step: int) -> list[TrainRow]:

@@ -99,10 +99,11 @@ def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Se
     """Play the held-out tasks of a round or start, with a bar."""
     from seal.evaluate.suite import evaluate_policy, plan_evaluation
 
-    params = stage.entry.evaluate
-    total = len(plan_evaluation(stage.env.tasks(), params, stage.id, stage.seed, bool(interface.active)))
+    params, mode = stage.entry.evaluate, stage.entry.collect.mode if stage.parent else "off"
+    shown = mode if interface.active else "off"
+    total = len(plan_evaluation(stage.env.tasks(), params, stage.id, stage.seed, shown))
     with progress(f"evaluate@{stage.id}", total) as played:
-        return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played)
+        return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played, mode=shown)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def test_gold_solves_all_and_faults_cost():
 
 def test_every_mode_and_round_plays_the_same_tasks_with_the_same_seeds():
     plans = [
-        plan_evaluation(ENV.tasks(), EvaluateParams(tasks=5, trials=2), round_id, 0, has_items=True)
+        plan_evaluation(ENV.tasks(), EvaluateParams(tasks=5, trials=2), round_id, 0, shown="full")
         for round_id in ("r1", "r2")
     ]
     keys = [[(split, mode, r.task.task_id, r.sample, r.seed) for split, mode, _, r in plan] for plan in plans]
@@ -58,6 +58,13 @@ def test_the_interface_is_on_only_where_it_is_measured():
     found = metrics(both, ENV.tasks())
     assert found["mismatch"]["mean"] == 0.0 and found["on"]["mean"] == 1.0
     assert "on" not in metrics(_evaluate(GoldPolicy()), ENV.tasks())  # nothing to show
+
+
+@pytest.mark.parametrize("mode", ["full", "docs_only", "feedback_only", "off"])
+def test_it_is_measured_as_the_round_showed_it(mode):
+    held = evaluate_policy(ENV, GoldPolicy(), CUES, EvaluateParams(), DEFAULT_PRIORITY, "r1", 0, mode=mode)
+    assert {h.mode for h in held.held} == {"off", mode}
+    assert ("on" in metrics(held, ENV.tasks())) == (mode != "off")
 
 
 def everything(env, tools):

@@ -21,11 +21,12 @@ CURVE_COLUMNS = (
 )
 
 
-def outcomes(rows: Rows, split: str = "test", mode: str = "off", outcome: str = "success") -> Outcomes:
+def outcomes(rows: Rows, split: str = "test", shown: bool = False, outcome: str = "success") -> Outcomes:
+    """Of the bare rollouts of a split, or of those with the interface shown."""
     return {
         (row["task_id"], row["trial"]): float(row[outcome])
         for row in rows
-        if row["split"] == split and row["mode"] == mode
+        if row["split"] == split and (row["mode"] != "off") == shown
     }
 
 
@@ -76,7 +77,7 @@ def metrics(
     labels      label -> share of user turns, bare rollouts of the split
     """
     by_id, rows = {task.task_id: task for task in tasks}, evaluation.rows("")
-    off, on, dev = outcomes(rows, split), outcomes(rows, split, "full"), outcomes(rows, "dev")
+    off, on, dev = outcomes(rows, split), outcomes(rows, split, shown=True), outcomes(rows, "dev")
     clean = {key: value for key, value in off.items() if not by_id[key[0]].known_bad}
     categories: dict[str, Outcomes] = defaultdict(dict)
     for key, value in off.items():

@@ -105,7 +105,8 @@ def run_round(
         replay=line.replay,
     )
     say("evaluate")
-    evaluation = evaluate_policy(env, policy, evolved.state, params.evaluate, priority, round_id, run_seed)
+    shown = params.collect.mode
+    evaluation = evaluate_policy(env, policy, evolved.state, params.evaluate, priority, round_id, run_seed, mode=shown)
     scores = metrics(evaluation, env.tasks(), params.evaluate.split, line.rows, line.start_rows)
     scores |= idle(env, evaluation, params.evaluate.split)
     updates = len(trained.curve) * params.train.minibatches * params.train.num_iterations

@@ -67,16 +67,16 @@ def held_out(tasks: Sequence[Task], split: Split, n: int, run_seed: int) -> list
 
 
 def plan_evaluation(
-    tasks: Sequence[Task], params: Any, round_id: str, run_seed: int, has_items: bool
+    tasks: Sequence[Task], params: Any, round_id: str, run_seed: int, shown: Mode
 ) -> list[tuple[Split, Mode, int, Request]]:
     """(split, mode, trial, request) of everything to play. `params`: seal.core.params.EvaluateParams.
 
-    The split that is reported and dev play bare; with `measure_on` the former plays in mode "full" too, unless there is
-    no item to show. The seed of a (task, trial) is the same in every mode and round: comparisons are paired.
+    The split that is reported and dev play bare; with `measure_on` the former plays in the mode `shown`, too ("off":
+    there is nothing to show). The seed of a (task, trial) is the same in every mode and round: comparisons are paired.
     """
     modes: list[tuple[Split, Mode]] = [(params.split, "off")]
     modes += [("dev", "off")] if params.split != "dev" else []
-    modes += [(params.split, "full")] if params.measure_on and has_items else []
+    modes += [(params.split, shown)] if params.measure_on and shown != "off" else []
     planned = []
     for split, mode in modes:
         for task in held_out(tasks, split, params.tasks, run_seed):
@@ -97,9 +97,13 @@ def evaluate_policy(
     run_seed: int,
     on_progress: Callable[[int], None] | None = None,
     judge: Callable[[Environment, Sequence[Rollout], Sequence[str]], list[Judged]] = judge_all,
+    mode: Mode = "full",
 ) -> Evaluation:
-    """Play, verify and diagnose the held-out tasks. `on_progress` as in seal.rollout.engine.play."""
-    planned = plan_evaluation(env.tasks(), params, round_id, run_seed, bool(interface.active))
+    """Play, verify and diagnose the held-out tasks. `on_progress` as in seal.rollout.engine.play.
+
+    `mode`: how the interface shows where it is measured, that in which the round collects.
+    """
+    planned = plan_evaluation(env.tasks(), params, round_id, run_seed, mode if interface.active else "off")
     requests = [request for *_, request in planned]
     limits = Limits(params.max_action_tokens, params.context)
     rollouts = play(env, policy, requests, interface, limits, params.temperature, on_progress)

@@ -11,15 +11,15 @@ Outcomes = Mapping[Key, float]
 
 
 def outcomes(
-    records: Sequence[Record], arm: str, depth: int, split: str = "test", mode: str = "off"
+    records: Sequence[Record], arm: str, depth: int, split: str = "test", shown: bool = False
 ) -> dict[Key, float]:
-    """(seed, task, trial) -> success of one arm after `depth` rounds."""
+    """(seed, task, trial) -> success of one arm after `depth` rounds, bare or with the interface shown."""
     return {
         (r["seed"], task, trial): float(success)
         for r in records
         if r["arm"] == arm and r["depth"] == depth
         for at, under, task, trial, success, _ in r["outcomes"]
-        if (at, under) == (split, mode)
+        if at == split and (under != "off") == shown
     }
 
 
@@ -43,7 +43,7 @@ def summarise(
                 scenarios,
                 strict=here,
                 dev=outcomes(records, arm, depth, "dev"),
-                on=outcomes(records, arm, depth, split, "full"),
+                on=outcomes(records, arm, depth, split, shown=True),
                 gain=(here, outcomes(records, arm, 0, split)),
                 margin=(here, outcomes(records, arms[0], depth, split)),
                 behind=(outcomes(records, arms[-1], depth, split), here),

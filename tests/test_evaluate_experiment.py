@@ -255,7 +255,8 @@ def test_a_preset_is_what_runs_and_params_stay_as_they_are(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_arms_train_the_reader_and_two_workers_do_the_same(tmp_path):
-    change = {"train": {"algorithm": "grpo", "steps": 2}, "evaluate": {"tasks": 4}}
+    of_start = {"reference": "start", "beta": 0.01}
+    change = {"train": {"algorithm": "grpo", "steps": 2, **of_start}, "evaluate": {"tasks": 4}}
     jobs = plan(_params("nano"), "margin", seeds=1, rounds=1, change=change)
     found = run_jobs(jobs, tmp_path / "one")
     assert [r["metrics"]["total"] for r in found][1]["updates"] == 4

@@ -10,7 +10,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -190,6 +190,8 @@ def _continue(job: Job, folder: Path, done: int, say: Callable[[str], None]) -> 
     else:
         entry = read(Round, job.rounds[0], "round", complete=True)
         line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
+    if any(entry["train"].get("reference") == "start" for entry in job.rounds):
+        line = replace(line, start=start_policy(job.start["policy"], env, job.seed))
     _write(job, folder, line, kept["pull"] if resumed else {})
     for depth in range(line.depth + 1, len(job.rounds) + 1):
         entry = read(Round, job.rounds[depth - 1], "round", complete=True)

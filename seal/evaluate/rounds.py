@@ -29,7 +29,8 @@ Row = dict[str, Json]
 class Line:
     """Where a line of rounds stands. `policy` is trained in place; all else is replaced round by round.
 
-    `rows` and `start_rows`: evaluations of this round and of the start; `metrics`: as in metrics.json.
+    `rows` and `start_rows`: evaluations of this round and of the start; `metrics`: as in metrics.json. `start`: the
+    policy as it was at the start, where `train.reference` asks for it.
     """
 
     round_id: str
@@ -42,6 +43,7 @@ class Line:
     rows: Sequence[Row] = ()
     start_rows: Sequence[Row] = ()
     metrics: dict[str, Any] = field(default_factory=dict)
+    start: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def run_round(
         depth,
         run_seed,
         line.factors,
+        reference=line.start,
         replay=line.replay,
     )
     say("evaluate")

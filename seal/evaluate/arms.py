@@ -39,9 +39,10 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     "stripped": lambda g: _change(g, "evolved", "stripped", "turn", True),
     # ours without one of its parts, or with the interface differently
     "seal_no_weights": lambda g: _change(g // 2, "evolved", "within_group", "none", True),
-    "seal_no_rehearsal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True, {"rehearse": 0.0}),
-    "seal_no_replay": lambda g: _change(g // 2, "evolved", "within_group", "turn", True, {"replay": 0}),
-    "open_loop": lambda g: _change(g // 2, "evolved", "within_group", "turn", True),
+    "seal_no_rehearsal": lambda g: merged(ARMS["seal"](g), {"train": {"rehearse": 0.0}}),
+    "seal_no_replay": lambda g: merged(ARMS["seal"](g), {"train": {"replay": 0}}),
+    "seal_negatives": lambda g: merged(ARMS["seal"](g), {"train": {"drop_negative": False, "negative": 1.0}}),
+    "open_loop": lambda g: ARMS["seal"](g),
     "feedback_only": lambda g: merged(ARMS["seal"](g), {"collect": {"mode": "feedback_only"}}),
     "no_retirement": lambda g: merged(ARMS["seal"](g), {"evolve": {"retire_patience": 1000, "retire_uplift": -1.0}}),
     "gated": lambda g: merged(ARMS["seal"](g), {"evolve": {"gate": {"tasks": 16}}}),
@@ -71,7 +72,16 @@ EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
     ),
     # what each part of it is worth
     "parts": (
-        *("vanilla", "seal_no_rehearsal", "seal_no_replay", "open_loop", "feedback_only", "no_retirement", "gated"),
+        *(
+            "vanilla",
+            "seal_no_rehearsal",
+            "seal_no_replay",
+            "seal_negatives",
+            "open_loop",
+            "feedback_only",
+            "no_retirement",
+            "gated",
+        ),
         *("interface_only", "sft_static", "seal"),
     ),
     "transfer": ("vanilla", "seal"),

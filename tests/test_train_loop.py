@@ -4,6 +4,8 @@ import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from train_cases import group, judged, tiny_policy
 
 from seal.core.errors import ArtifactError, ParamError
@@ -11,6 +13,7 @@ from seal.core.params import CollectParams, TrainParams
 from seal.store.tables import write_table
 from seal.train import resume
 from seal.train.curve import CURVE
+from seal.train.fresh import faded
 from seal.train.judged import Judged
 from seal.train.loop import Loop, pair, train_round
 from seal.train.replay import drawn, replay_of, rows_of_replay
@@ -275,3 +278,14 @@ def test_pairing_gives_back_what_was_taken_apart():
     random.Random(0).shuffle(rollouts)
     paired = pair(rollouts, verdicts, diagnoses, outcomes)
     assert sorted(paired, key=lambda j: j.rollout.rollout_id) == sorted(COLLECTED, key=lambda j: j.rollout.rollout_id)
+
+
+@given(st.integers(0, 8), st.integers(0, 4), st.integers(0, 4), st.floats(0, 1))
+def test_fewer_rollouts_play_under_cues_as_the_gap_closes(evolved, cued, bare, fade):
+    played = [judged(f"c{i}", ["pass"], "t", i < cued, mode="full") for i in range(4)]
+    played += [judged(f"b{i}", ["pass"], "t", i < bare) for i in range(4)]
+    n = faded(evolved, played, fade)
+    assert min(1, evolved) <= n <= evolved
+    assert n == evolved or fade > (cued - bare) / 4
+    assert n <= 1 or cued > bare or not fade
+    assert faded(evolved, played[:4], fade) == evolved  # nothing to compare with

@@ -53,6 +53,12 @@ def test_a_round_trains_plays_and_repeats_to_the_byte(algorithm, tmp_path):
     assert first.fresh[0].rollout.policy_hash != policy().hash  # fresh rollouts are the updated policy's
 
 
+def test_where_cues_no_longer_help_the_fresh_groups_play_fewer_rollouts_under_them(tmp_path):
+    for fade, evolved in ((0.0, 2), (0.5, 1)):  # collected successes are as many with cues as without
+        _, result = round_of(TrainParams(steps=2, fade=fade), tmp_path / str(evolved))
+        assert sum(not j.bare for j in result.fresh) == 3 * evolved
+
+
 def test_the_sampler_and_the_trainer_agree_on_bare_rollouts(tmp_path):
     _, result = round_of(TrainParams(steps=1), tmp_path, replace(COLLECT, evolved=0))
     assert abs(result.curve[0]["sampler_gap"]) < 1e-4

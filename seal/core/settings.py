@@ -130,7 +130,8 @@ class TrainParams:
     that what a cue made possible and the bare policy finds improbable is never learned.
     `negative`: what is left of a negative advantage that is not dropped. `rehearse`: how strongly evolved successes
     train under the prompt they saw, too, so that cues go on being read. `replay`: as many rows of earlier steps and
-    rounds a step imitates again, those of `replayed` rollouts.
+    rounds a step imitates again, those of `replayed` rollouts. `fade`: fresh groups play fewer evolved rollouts once
+    the gap between evolved and bare success in the collected groups is smaller than this (0: never).
     """
 
     algorithm: Literal["grpo", "sft", "dpo", "none"] = "grpo"
@@ -163,6 +164,7 @@ class TrainParams:
     replay: int = later(160, 0, 0)
     normalise: bool = later(True, True)
     replayed: Literal["evolved", "all"] = later("evolved", "evolved")
+    fade: float = later(0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

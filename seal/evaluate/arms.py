@@ -42,10 +42,13 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     "seal_no_rehearsal": lambda g: merged(ARMS["seal"](g), {"train": {"rehearse": 0.0}}),
     "seal_no_replay": lambda g: merged(ARMS["seal"](g), {"train": {"replay": 0}}),
     "seal_negatives": lambda g: merged(ARMS["seal"](g), {"train": {"drop_negative": False, "negative": 1.0}}),
+    "clipped": lambda g: merged(ARMS["seal"](g), {"train": {"loss": "dapo", "epsilon_high": 0.0}}),
+    "kl": lambda g: merged(ARMS["seal"](g), {"train": {"beta": 0.02, "reference": "start"}}),
     "open_loop": lambda g: ARMS["seal"](g),
     "feedback_only": lambda g: merged(ARMS["seal"](g), {"collect": {"mode": "feedback_only"}}),
     "no_retirement": lambda g: merged(ARMS["seal"](g), {"evolve": {"retire_patience": 1000, "retire_uplift": -1.0}}),
     "gated": lambda g: merged(ARMS["seal"](g), {"evolve": {"gate": {"tasks": 16}}}),
+    "fading": lambda g: merged(ARMS["seal"](g), {"train": {"fade": 0.2}}),
     # one side alone, and imitation of what static docs make possible
     "interface_only": lambda g: merged(ARMS["seal"](g), {"train": {"algorithm": "none"}}),
     "sft_static": lambda g: merged(ARMS["static"](g), {"train": {"algorithm": "sft", "condition": "stripped"}}),
@@ -72,17 +75,8 @@ EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
     ),
     # what each part of it is worth
     "parts": (
-        *(
-            "vanilla",
-            "seal_no_rehearsal",
-            "seal_no_replay",
-            "seal_negatives",
-            "open_loop",
-            "feedback_only",
-            "no_retirement",
-            "gated",
-        ),
-        *("interface_only", "sft_static", "seal"),
+        *("vanilla", "seal_no_rehearsal", "seal_no_replay", "seal_negatives", "clipped", "kl"),
+        *("open_loop", "feedback_only", "no_retirement", "gated", "fading", "interface_only", "sft_static", "seal"),
     ),
     "transfer": ("vanilla", "seal"),
 }

@@ -1,6 +1,6 @@
 """Fresh rollouts for a train step: which tasks, played by the policy as it is, verified and diagnosed."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -88,6 +88,23 @@ def task_weights(tasks: Sequence[Task], seen: Sequence[Judged], exponent: float)
             wins[j.rollout.task_id] += j.success
     rates = {task.task_id: (wins[task.task_id] + 1) / (plays[task.task_id] + 2) for task in tasks}
     return {task_id: (4 * p * (1 - p)) ** exponent for task_id, p in rates.items()}
+
+
+def faded(evolved: int, collected: Sequence[Judged], fade: float) -> int:
+    """How many rollouts of a fresh group play under the interface.
+
+    All `evolved` while those of the collected groups succeed by `fade` more often than the bare ones beside them; in
+    proportion where the gap is smaller, but always one, so that it goes on being seen. As many as there are where
+    `fade` is 0, or no group holds both kinds.
+    """
+    groups: dict[str, tuple[list[bool], list[bool]]] = defaultdict(lambda: ([], []))
+    for j in collected:
+        if j.usable:
+            groups[j.rollout.task_id][j.bare].append(j.success)
+    gaps = [sum(cued) / len(cued) - sum(bare) / len(bare) for cued, bare in groups.values() if cued and bare]
+    if not fade or not evolved or not gaps:
+        return evolved
+    return max(1, round(evolved * min(1.0, max(0.0, sum(gaps) / len(gaps) / fade))))
 
 
 def groups_without_signal(judged: Sequence[Judged]) -> int:

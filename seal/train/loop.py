@@ -4,7 +4,7 @@ Torch and TRL load when `train_round` runs, not on import.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.train.batch import Batch, TrainRow, assemble
 from seal.train.curve import curve_row, weight_row
-from seal.train.fresh import Fresh, groups_without_signal
+from seal.train.fresh import Fresh, faded, groups_without_signal
 from seal.train.judged import Judged
 from seal.train.ranks import gathered, rank
 from seal.train.replay import KEPT, drawn, worth_replaying
@@ -94,6 +94,7 @@ def train_round(
             "train.algorithm", train_params.algorithm, f"none: a policy of kind {policy.name} has no weights"
         )
     check_player(policy, collected)
+    collect_params = replace(collect_params, evolved=faded(collect_params.evolved, collected, train_params.fade))
     fresh = Fresh(env, policy, interface, collect_params, priority, round_id, depth, run_seed, train_params.curriculum)
     resampled = RESAMPLED if train_params.zero_variance == "resample" else 0
     rows = max(len(collected), collect_params.tasks * collect_params.group_size) * (1 + resampled)

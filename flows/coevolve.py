@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seal.core.errors import RoundError, SealError
+from seal.core.errors import RoundError, SealError, clear
 from seal.core.params import load_params
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
 
@@ -170,12 +170,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a stage must not outlive us, however we are ended
     try:
         coevolve(args.rounds or None, args.extend_to, args.stage_timeout, str(find_root()), args.otel)
-    except SealError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        told = clear(error)
+        print(f"error: {told}", file=sys.stderr)
+        return told.exit_code
     return 0
 
 

@@ -2,11 +2,12 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seal.core.errors import SealError
+from seal.core.errors import clear
 
 VERBS = {
     "run": "run the rounds that are not done, then show their scores",
@@ -37,16 +38,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        return args.run(args)
-    except SealError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        code = args.run(args)
+        sys.stdout.flush()
+        return code
     except BrokenPipeError:
         sys.stderr.close()
         return 141
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        told = clear(error)
+        print(f"error: {told}", file=sys.stderr)
+        _drop_unwritable()
+        return told.exit_code
+
+
+def _drop_unwritable() -> None:
+    """What standard output cannot take, Python would try to write again at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_parser(verb: str | None = None) -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from seal.core.errors import ParamError, SealError
+from seal.core.errors import ParamError, clear
 from seal.core.params import load_params
 from seal.env import env_of
 from seal.env.base import Environment
@@ -132,13 +132,14 @@ def main(work: Callable[[Stage], None]) -> None:
         if name in STAGES:
             lineage.round(stage.id)
         work(stage)
-    except SealError as error:
-        if not write_error(error):
-            print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _clock(stage, name, time.monotonic() - started)
     except KeyboardInterrupt:
         sys.exit(130)
-    _clock(stage, name, time.monotonic() - started)
+    except Exception as error:
+        told = clear(error)
+        if not write_error(told):
+            print(f"error: {told}", file=sys.stderr)
+        sys.exit(told.exit_code)
 
 
 def _clock(stage: Stage, name: str, seconds: float) -> None:

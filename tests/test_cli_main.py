@@ -1,5 +1,7 @@
 """The command line itself: help, what it imports, exit codes."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from seal.cli import VERBS, build_parser, main
+from seal.core.errors import REFUSALS, MachineError, clear
+from seal.store.repro import ERROR_FILE, _failure
 
 ROOT = Path(__file__).parents[1]
 
@@ -60,6 +64,85 @@ def test_interruption_is_130(monkeypatch, tmp_path):
 
     monkeypatch.setattr("seal.commands.round.run", interrupted)
     assert main(["round", "list"]) == 130
+
+
+@pytest.mark.parametrize("number", sorted(REFUSALS))
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda n: OSError(n, os.strerror(n), "some/file"),
+        lambda n: OSError(n, os.strerror(n)),
+        lambda n: shutil.Error([("a", "b", f"[Errno {n}] {os.strerror(n)}: 'some/file'")]),
+        lambda n: ValueError(f"Error while serializing: I/O error: {os.strerror(n)} (os error {n})"),  # safetensors
+    ],
+)
+def test_what_the_machine_refuses_is_one_error(monkeypatch, capsys, number, made):
+    def refused(args):
+        raise made(number)
+
+    monkeypatch.setattr("seal.commands.round.run", refused)
+    assert main(["round", "list"]) == 7
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and said.count("error:") == 1
+    assert os.strerror(number) in said and said.rstrip().endswith(REFUSALS[number])
+
+
+def test_any_other_error_of_the_system_is_a_fault_of_the_code(monkeypatch):
+    def broken(args):
+        raise FileNotFoundError(2, "No such file or directory", "x")
+
+    monkeypatch.setattr("seal.commands.round.run", broken)
+    with pytest.raises(FileNotFoundError):
+        main(["round", "list"])
+
+
+def test_what_torch_cannot_write_is_what_the_machine_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises((OSError, RuntimeError)) as caught, open("/dev/full", "wb") as file:
+        torch.save(torch.zeros(100_000), file)
+    assert isinstance(clear(caught.value), MachineError)
+
+
+@pytest.mark.parametrize("words", [("sql", "FROM range(9)"), ("sql", "FROM range(99999)", "--format", "csv")])
+def test_a_full_output_is_one_error(tmp_path, words):
+    (tmp_path / "data").mkdir()
+    line = [sys.executable, "-m", "seal.cli", *words, "--limit", "0", "--root", str(tmp_path)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(line, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 7
+    assert done.stderr.splitlines()[0] == "error: a file: No space left on device" and done.stderr.count("\n") == 2
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_that_cannot_be_written_is_named_and_not_there(tmp_path, form):
+    (tmp_path / "data").mkdir()
+    sql = "SELECT hash(range) AS h FROM range(99999)"
+    words = (
+        f"ulimit -f 8; exec {sys.executable} -m seal.cli sql '{sql}' --output {tmp_path}/out.{form} --root {tmp_path}"
+    )
+    done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 7 and done.stderr.startswith(f"error: {tmp_path}/out.{form}: File too large\n  -> ")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+@pytest.mark.parametrize("told_to", ["error.json", "/dev/full"])
+def test_a_stage_that_cannot_write_tells_the_process_that_runs_dvc(tmp_path, told_to):
+    """By the error file, or on a full disk by what it prints: both become the same error."""
+    for name in ("params.yaml", "dvc.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    env = {**os.environ, ERROR_FILE: told_to, "PYTHONPATH": str(ROOT)}
+    words = f"ulimit -f 1; exec {sys.executable} {ROOT}/stages/prepare.py shop"
+    done = subprocess.run(["bash", "-c", words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    error = _failure(["prepare@shop"], done.stderr.splitlines(), tmp_path / "error.json")
+    assert done.returncode == 7 == error.exit_code and isinstance(error, MachineError)
+    assert (error.thing, error.value) == (str(tmp_path / "data" / "tasks" / "shop.parquet"), "File too large")
+    assert list((tmp_path / "data" / "tasks").iterdir()) == []
+
+
+def test_what_dvc_itself_cannot_write_is_told():
+    said = ["Running stage", "ERROR: unexpected error - [Errno 28] No space left on device: '/w/.dvc/tmp/lock'"]
+    error = _failure(["train@r1"], said, Path("not/there"))
+    assert (error.thing, error.value, error.exit_code) == ("/w/.dvc/tmp/lock", "No space left on device", 7)
 
 
 def test_doctor_lists_what_it_looked_at(monkeypatch, capsys):

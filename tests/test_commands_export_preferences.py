@@ -5,6 +5,7 @@ import json
 import pytest
 
 from seal.cli import main
+from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.params import CollectParams
 from seal.env.shop import ShopEnv
@@ -14,7 +15,6 @@ from seal.train.fresh import judge
 from seal.train.stored import write_judged
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.slow
 PARAMS = """run: {seed: 0}
 envs:
   shop: {seed: 0, train: 8, dev: 1, test: 1}
@@ -27,6 +27,31 @@ starts:
 defaults: {}
 rounds: {}
 """
+
+
+@pytest.mark.parametrize(("words", "told"), [((), "is diagnosed here"), (("r1",), "r1: not diagnosed here")])
+def test_a_clone_without_data_says_how_to_get_it(tmp_path, capsys, words, told):
+    """Nothing is written, and no errno is named."""
+    from seal.core.params import load_params
+    from seal.store.params_file import add_round, resolve
+
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    add_round(tmp_path / "params.yaml", "r1", resolve(load_params(tmp_path / "params.yaml"), "r0", {}))
+    out = tmp_path / "p.jsonl"
+    assert main(["export", "preferences", *words, "--out", str(out), "--root", str(tmp_path)]) == 3
+    said = capsys.readouterr().err
+    assert told in said and "seal run" in said and "dvc pull" in said and "rrno" not in said and not out.exists()
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", "{}", '"kind"'])
+def test_a_policy_that_is_not_there_or_is_none_is_told_in_words(tmp_path, text):
+    from seal.policy import load_policy
+
+    if text is not None:
+        (tmp_path / "policy.json").write_text(text)
+    with pytest.raises(ArtifactError, match="dvc pull") as caught:
+        load_policy(tmp_path)
+    assert "Error(" not in str(caught.value)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +75,7 @@ def workspace(tmp_path_factory):
     return root, judged, policy.tokenizer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", ["turn", "action"])
 def test_rows_are_the_played_tokens_up_to_the_diagnosed_turn(workspace, until, tmp_path, capsys):
     root, judged, tokenizer = workspace
@@ -77,6 +103,7 @@ def test_rows_are_the_played_tokens_up_to_the_diagnosed_turn(workspace, until, t
     assert any(not row["grafted"] for row in rows)
 
 
+@pytest.mark.slow
 def test_a_round_that_is_not_there_or_not_diagnosed_is_one_error(workspace, tmp_path, capsys):
     root, _, _ = workspace
     out = tmp_path / "p.jsonl"

@@ -121,6 +121,68 @@ def test_wrong_input_is_told(seal, stdin, words, code, told):
     assert found == code and told in message
 
 
+@pytest.mark.parametrize(
+    ("option", "envs"),
+    [
+        (("--classes", "MathAPI"), ("shop", "tau2", "tau2:solo", "custom:some.tools", "bfcl_memory")),
+        (("--long-context",), ("shop", "tau2", "custom:some.tools")),
+        (("--config", "state.json"), ("shop", "tau2", "bfcl_web")),
+        (("--task", "multi_turn_base_0"), ("bfcl", "shop", "custom:some.tools")),
+    ],
+)
+def test_an_option_that_says_nothing_there_is_told(seal, option, envs):
+    for env in envs:
+        code, message = seal("[]", "call", "--env", env, *option)
+        assert code == 2 and message.count("error:") == 1
+        assert option[0] in message and f"--env {env}" in message and "it applies to" in message
+
+
+@pytest.mark.parametrize(
+    ("format", "option", "told"),
+    [
+        ("openai", "--schema", "pythonic, words"),
+        ("qwen_xml", "--schema", "pythonic, words"),
+        ("words", "--mode", "qwen"),
+    ],
+)
+def test_parse_tells_an_option_it_has_no_use_for(tmp_path, monkeypatch, capsys, format, option, told):
+    (tmp_path / "schema.json").write_text('{"ls": []}')
+    value = {"--schema": str(tmp_path / "schema.json"), "--mode": "lenient"}[option]
+    monkeypatch.setattr("sys.stdin", io.StringIO("done"))
+    assert main(["parse", "--format", format, option, value]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith(f"unused: {option}") and told in said.err and json.loads(said.out)
+
+
+TELECOM = "telecom_[mobile_data_issue]airplane_mode_on|user_abroad_roaming_enabled_off[PERSONA:None]"
+
+
+def test_check_says_how_turns_were_read_and_what_recovered(seal):
+    """The same rule in every environment: as many turns as the task's are a finished conversation."""
+    tasks = {
+        "shop": "shop_base_s000",
+        "bfcl": "multi_turn_base_0",
+        "bfcl_memory": "memory_kv_0-customer-0",
+        "tau2": "retail_0",
+        "tau2:solo": TELECOM,
+    }
+    for env, task in tasks.items():
+        code, told = seal([], "check", "--env", env, "--task", task)
+        n = len(told["turns"])
+        assert (code, told["given"]) == (0, {"turns": 0, "of": n, "stop_reason": "step_limit"})
+        code, whole = seal([[]] * n, "check", "--env", env, "--task", task)
+        assert (code, whole["given"]) == (0, {"turns": n, "of": n, "stop_reason": "finished"})
+        assert [turn["primary"] for turn in told["turns"]] != [turn["primary"] for turn in whole["turns"]]
+        assert not any("recovered" in turn for turn in (*told["turns"], *whole["turns"]))
+    turns = [[["cd('nowhere')"], ["cd('document')"], ["mkdir('temp')"], ["mv('final_report.pdf', 'temp')"]], [], [], []]
+    code, told = seal(turns, "check", "--env", "bfcl", "--task", "multi_turn_base_0")
+    assert code == 0 and told["turns"][0]["primary"] == "pass"
+    assert ["recovered" in turn for turn in told["turns"]] == [True, False, False, False]
+    turns = [[["no_such_tool()"], ["toggle_airplane_mode()"], ["toggle_roaming()"], ["done()"]]]
+    code, told = seal(turns, "check", "--env", "tau2:solo", "--task", TELECOM)
+    assert code == 0 and told["turns"][0]["primary"] == "pass" and told["turns"][0]["recovered"] is True
+
+
 def test_parse_tells_repairs_beside_its_output(monkeypatch, capsys):
     text = "<tool_call>{'name': 'ls', 'arguments': {}}</tool_call>"
     monkeypatch.setattr("sys.stdin", io.StringIO(text))

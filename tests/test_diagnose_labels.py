@@ -188,6 +188,24 @@ def test_primary_label(turn, script, label, detail):
     assert all(found[k][0][0] in ("pass", "correct_abstention") for k in range(turn))
 
 
+@pytest.mark.parametrize("given", [1.0, 2.0, 1.5, "1"])
+def test_a_number_is_of_the_wrong_type_where_the_executor_says_so(monkeypatch, given):
+    """House refuses every float for an integer; one that reads 1.0 as JSON Schema does is not contradicted."""
+    gold = (call("cancel", booking="B101"), call("book", place="zoo", seats=1))
+    task = varied(turns=(*TASK.turns[:4], UserTurn("book the zoo", gold)))
+    wrong = {4: [(gold[0],), (call("book", place="zoox", seats=given),)]}
+    integral = isinstance(given, float) and given.is_integer()
+    assert ("argument_mismatch", "type") in labels(wrong, task)[0][4]
+    strict = House._run
+
+    def lenient(self, name, a):
+        seats = a.get("seats")
+        return strict(self, name, {**a, "seats": int(seats)} if isinstance(seats, float) and integral else a)
+
+    monkeypatch.setattr(House, "_run", lenient)
+    assert (("argument_mismatch", "type") in labels(wrong, task)[0][4]) == (not integral)
+
+
 def test_an_error_repeated_ignored_given_up_or_repaired():
     bad, rest = (call("put"),), (call("put", thing="lamp"),)
     enter = (call("enter", room="attic"),)

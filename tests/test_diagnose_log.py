@@ -52,6 +52,13 @@ def talk(*exchanges):
     return json.dumps({"messages": messages, "tools": TOOLS})
 
 
+TOOLS.append({"name": "count", "parameters": {"properties": {"n": {"type": "integer"}}, "required": ["n"]}})
+
+
+def counted(n, result):
+    return ("count", f'{{"n": {n}}}', result)
+
+
 GOOD = ("refund", '{"order": "1", "reason": "late"}', '{"ok": true}')
 DENIED = ("refund", '{"order": "1", "reason": "late"}', '{"error": "permission denied"}')
 
@@ -73,6 +80,11 @@ DENIED = ("refund", '{"order": "1", "reason": "late"}', '{"error": "permission d
         (talk(("refund", '{"order": ', "")), "invalid_tool_call", "syntax"),
         (talk(("refund", '{"order": "1", "reason": "late"}', "Error: 500")), "recovery_failure", "gave_up"),
         (talk(GOOD, GOOD, GOOD), "budget_exhausted", "call_loop"),
+        (talk(counted("1.0", "ok")), "pass", "no_failure_seen"),  # an integer, says JSON Schema, and the tool ran
+        (talk(counted("1.0", "Error: n must be an integer")), "argument_mismatch", "type"),  # not to this one
+        (talk(counted("1.0", "Error: permission denied")), "constraint_violation", "permission"),
+        (talk(counted("1.5", "ok")), "argument_mismatch", "type"),
+        (talk(counted("true", "ok")), "argument_mismatch", "type"),
     ],
 )
 def test_what_can_be_said_without_gold(line, label, detail):
@@ -184,6 +196,41 @@ def test_anthropic_blocks():
 
 def labelled(path):
     return dict(diagnose_file(path))
+
+
+RECORDS = [json.loads(talk(GOOD)), json.loads(talk(DENIED)), json.loads(talk())["messages"]]
+
+
+@pytest.mark.parametrize("indent", [None, 0, 1, "\t"])
+@pytest.mark.parametrize("before", ["", "\n \n", "\ufeff"])
+def test_one_json_value_is_read_as_its_lines_would_be(tmp_path, indent, before):
+    lines_, array, one, messages = (tmp_path / name for name in ("lines", "array", "one", "messages"))
+    lines_.write_text("\n".join(map(json.dumps, RECORDS)))
+    array.write_text(before + json.dumps(RECORDS, indent=indent) + "\n")
+    assert list(diagnose_file(array)) == list(diagnose_file(lines_)) and len(list(diagnose_file(array))) == 3
+    one.write_text(before.strip("\n ") + json.dumps(RECORDS[1], indent=indent))
+    messages.write_text(before.strip("\n ") + json.dumps(RECORDS[2], indent=indent))
+    lines_.write_text(f"{json.dumps(RECORDS[1])}\n{json.dumps(RECORDS[2])}")
+    found = [found for path in (one, messages) for _, found in diagnose_file(path)]
+    assert found == [found for _, found in diagnose_file(lines_)]
+
+
+def test_what_is_wrong_in_an_array_is_told_by_its_number(tmp_path):
+    path = tmp_path / "array.json"
+    path.write_text(json.dumps([RECORDS[0], 7, {"messages": [{"role": "robot"}]}, RECORDS[1]], indent=1))
+    found = list(diagnose_file(path))
+    assert [number for number, _ in found] == [1, 2, 3, 4]
+    assert [isinstance(what, Malformed) for _, what in found] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_too_large_to_be_read_says_how_to_make_lines_of_it(tmp_path, monkeypatch, indent):
+    monkeypatch.setattr(log_file, "MAX_LINE", 500)
+    monkeypatch.setattr(log_file.lines, "__defaults__", (500,))
+    path = tmp_path / "array.json"
+    path.write_text(json.dumps(RECORDS, indent=indent))
+    with pytest.raises(ArtifactError, match="jq -c"):
+        run(parsed("--input", str(path)))
 
 
 def test_malformed_lines_are_reported_by_number_and_skipped(tmp_path):

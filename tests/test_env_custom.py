@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from workspaces import ROOT, command, commit, dvc, workspace
 
+from seal.commands.check import played
 from seal.commands.run import use_preset
 from seal.core.types import ERROR_KINDS, Call
+from seal.diagnose import diagnose
 from seal.env import load_env
 from seal.env.custom.plain import plain
 from seal.policy.scripted import GoldPolicy
@@ -19,6 +21,7 @@ from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
 from seal.store.tables import read_table
 from seal.verify.outcome import success
+from seal.verify.rollout import verify_rollout
 from seal.verify.turns import verify
 
 
@@ -232,6 +235,16 @@ def test_what_the_docs_show_is_what_happens(tmp_path):
         *script, answer = block.replace("$ seal ", f"{sys.executable} -m seal.cli ").replace("$ ", "").splitlines()
         said = command(tmp_path, "bash", "-c", "\n".join(script)).stdout
         assert said.startswith(answer.partition(", ...")[0])
+
+
+def test_the_label_of_a_float_for_an_integer_is_what_the_function_says(folder):
+    """Hints are strict: `n: int` takes no 2.0, whatever JSON Schema says of it."""
+    env = env_of(folder)
+    task = next(task for task in env.tasks() if task.task_id == "one")
+    rollout = played(env, task, [[["put(key='a', n=2.0)"]]])
+    assert [result.error_kind for step in rollout.steps for result in step.results] == ["wrong_type"]
+    first = diagnose(env, task, rollout, verify_rollout(env, task, rollout))[0]
+    assert (first.label, first.detail, first.parameter) == ("argument_mismatch", "type", "n")
 
 
 def test_the_command_line_tries_one_call_and_checks_one_task(tmp_path):

@@ -9,8 +9,9 @@ from seal.core.labels import FAILURES
 from seal.core.types import ERROR_KINDS, Call, Fact, Param, ToolDoc
 from seal.interface import operators
 from seal.interface.mine import Mined
-from seal.interface.slots import SLOT, SLOTS, failing_params, failure_of, fill, fits_type
+from seal.interface.slots import SLOT, SLOTS, failing_params, failure_of, fill
 from seal.tools.prose import enum_in_text, enum_of
+from seal.tools.schema import fits
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_failing_params_by_name_then_by_kind():
 
 
 @pytest.mark.parametrize(
-    ("value", "json_type", "fits"),
+    ("value", "json_type", "does"),
     [
         (1, "integer", True),
         (True, "integer", False),
@@ -134,8 +135,8 @@ def test_failing_params_by_name_then_by_kind():
         (object(), "anything", True),
     ],
 )
-def test_types(value, json_type, fits):
-    assert fits_type(value, json_type) is fits
+def test_types(value, json_type, does):
+    assert fits(value, json_type, exact=True) is does
 
 
 @pytest.mark.parametrize(

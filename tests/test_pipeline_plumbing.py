@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from workspaces import ROOT, command, commit, dvc, ran, seal, workspace
@@ -159,16 +160,25 @@ def test_an_interruption_ends_the_stage_too(tree):
     assert not _alive(int((tree / "pid").read_text()))
 
 
-def test_seal_run_takes_its_stage_with_it(tree):
+@pytest.mark.parametrize(("which", "sign", "code"), [("run", 15, 130), ("run", 9, -9), ("flow", 9, 1)])
+def test_seal_run_takes_everything_with_it(tree, which, sign, code):
+    """However it or its flow is ended: the stage, DVC, the flow and Prefect's server."""
     seal(tree, "round", "new", "r3", "--set", "collect.tasks=668")
     caller = subprocess.Popen([sys.executable, "-m", "seal.cli", "run"], cwd=tree, stderr=subprocess.DEVNULL,
                               env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
     deadline = time.monotonic() + 120
     while not (tree / "pid").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    caller.terminate()
-    assert caller.wait(30) == 130
-    assert not _alive(int((tree / "pid").read_text()))
+    family = _family(caller.pid)
+    assert int((tree / "pid").read_text()) in family
+    assert sum(b"uvicorn" in words for words in family.values()) == 1
+    flow = next(pid for pid, words in family.items() if b"flows.coevolve" in words)
+    os.kill(caller.pid if which == "run" else flow, sign)
+    assert caller.wait(30) == code
+    deadline = time.monotonic() + 30
+    while any(map(_alive, family)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert [words for pid, words in family.items() if _alive(pid)] == []
 
 
 def test_callers_wait_for_each_other(tree):
@@ -200,8 +210,14 @@ def test_every_round_of_params_is_a_stage_of_dvc(tree):
 
 def _alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().split()[2] != "Z"
+
+
+def _family(pid: int) -> dict[int, bytes]:
+    """The command lines of a process and of all it started."""
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes()}
+    for child in (p for task in Path(f"/proc/{pid}/task").iterdir() for p in (task / "children").read_text().split()):
+        words |= _family(int(child))
+    return words

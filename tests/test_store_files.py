@@ -77,3 +77,10 @@ def test_a_hash_sees_names_and_contents_alone(tmp_path):
     assert len(tree_hash(tmp_path / "one" / "a")) == 32
     with pytest.raises(ArtifactError):
         tree_hash(tmp_path / "none")
+
+
+@pytest.mark.parametrize("atomic", [atomic_file, atomic_dir])
+def test_a_write_that_fails_is_named_and_leaves_what_was_there(tmp_path, atomic):
+    with pytest.raises(OSError) as caught, atomic(tmp_path / "it"), open("/dev/full", "w") as full:
+        full.write("x" * 100_000)
+    assert caught.value.filename == str(tmp_path / "it") and list(tmp_path.iterdir()) == []

@@ -1,5 +1,9 @@
 """Views over all rounds: lineage in every row, typed and empty without tables, closed to everything else."""
 
+import shutil
+from itertools import product
+
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from store_cases import LINEAGE, write_tree
@@ -106,12 +110,52 @@ def test_only_questions_about_the_tables_are_answered(con, sql, said):
     assert said in str(caught.value)
 
 
-def test_a_broken_table_is_told(tmp_path):
-    path = tmp_path / "data" / "rounds" / "r1" / "verify" / "outcomes.parquet"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(ArtifactError, match="dvc checkout"):
-        connect(tmp_path)
+def _is_a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def _loses_its_pages(path):
+    """The footer stays, so that the file opens."""
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8] + b"\xff" * (len(whole) // 3) + whole[8 + len(whole) // 3 :])
+
+
+DAMAGE = {
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "foreign": lambda path: pq.write_table(pa.table({"a": [1]}), path),
+    "folder": _is_a_folder,
+    "dangling": lambda path: path.unlink() or path.symlink_to("nowhere"),
+    "pages": _loses_its_pages,
+}
+
+
+CASES = [
+    ("verdicts", "missing"),
+    ("profile", "missing"),
+    *product(("verdicts", "tasks"), [name for name in DAMAGE if name != "missing"]),
+]
+
+
+@pytest.mark.parametrize(("name", "damage"), CASES)
+def test_a_damaged_table_is_told_where_it_is_asked_and_there_alone(tmp_path, tree, con, name, damage):
+    """Every view answers with all its rows, or names the file: none leaves the file out."""
+    shutil.copytree(tree / "data", tmp_path / "data")
+    path = next(tmp_path.glob(f"data/**/{name}.parquet" if name != "tasks" else "data/tasks/shop.parquet"))
+    DAMAGE[damage](path)
+    broken, told = connect(tmp_path, LINEAGE), set()
+    for view in sorted({*TABLES, *DERIVED}):
+        try:
+            assert ask(broken, f"FROM {view}").num_rows == ask(con, f"FROM {view}").num_rows, view
+        except ArtifactError as error:
+            assert str(path) in str(error.value) and "dvc checkout" in error.remedy, view
+            told.add(view)
+    assert name in told and not told & {"rounds", "steps", "changes"}
+    with pytest.raises(ArtifactError, match=str(path)):
+        rows(broken, f"SELECT max(hash(t)) FROM {name} t")
+    assert ask(broken, "SHOW TABLES").num_rows == ask(con, "SHOW TABLES").num_rows
 
 
 @pytest.mark.parametrize("rounds", [["r1"], ["r0", "r1", "r2"]])

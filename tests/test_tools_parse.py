@@ -54,6 +54,33 @@ SYNTAX = st.sampled_from(
 TEXTS = st.one_of(st.text(max_size=80), st.lists(SYNTAX, max_size=25).map("".join))
 
 
+@pytest.mark.parametrize(
+    ("format", "texts", "said"),
+    [
+        (
+            "pythonic",
+            ["[f(1 2)]", "[f(a=1", "f(a=')", "f(x='\\ud8')", "[f(" + "(" * 300, "f(x=1__0)"],
+            "not a Python expression",
+        ),
+        ("pythonic", ["f(x=" + "9" * 5000 + ")"], "not a Python expression"),
+        ("llama_json", ['{"name": "f", "parameters": {"a": 1,}}', "{'name': 1}", "[" * 2000, "[1 2]"], "not JSON"),
+        ("openai", ['[{"name": "f" "arguments": 1}]', "[", '{"name": "f", "arguments": "{1}"}'], "not JSON"),
+        (
+            "qwen_xml",
+            ["<tool_call>{</tool_call>", "<tool_call></tool_call>", "<tool_call>{'a'}</tool_call>"],
+            "not JSON",
+        ),
+        ("qwen_xml", ['<tool_call>{"name": "f", "arguments": {"a": ' + "9" * 5000 + "}}</tool_call>"], "not JSON"),
+        ("qwen_xml", ['<tool_call>{"name": "f", "arguments": {"a": NaN}}</tool_call>'], "NaN is no JSON value"),
+        ("llama_json", ['{"name": "f", "parameters": {"a": Infinity}}'], "Infinity is no JSON value"),
+    ],
+)
+def test_what_a_syntax_error_says_are_our_own_words(format, texts, said):
+    """Not the reader's, which hint at Python and change with its version."""
+    for text in texts:
+        assert [(error.kind, error.message) for error in parse(text, format).errors] == [("syntax", said)], text
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @settings(max_examples=80, deadline=None)
 @given(text=TEXTS, mode=st.sampled_from(["strict", "lenient"]))

@@ -12,8 +12,8 @@ from seal.env import load_env
 
 CONFIG_SHAPE = 'give BFCL\'s initial_config: {"ClassName": {...}}'
 SHAPE = 'a list of calls: [{"name": "tool", "arguments": {"parameter": value}}, ...]'
-
-
+# option -> the environments it says something to
+APPLIES = {"classes": ("bfcl",), "config": ("bfcl", "custom"), "task": ("tau2",), "long_context": ("bfcl",)}
 EXAMPLE = """seal call --env bfcl --classes MathAPI <<< '[{"name": "add", "arguments": {"a": 1, "b": 2}}]'"""
 
 
@@ -21,17 +21,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     json_io.describe_stdin(parser, SHAPE, EXAMPLE)
     parser.add_argument("--env", required=True, metavar="ENV", help="bfcl, custom:my_pkg.my_tools, tau2, tau2:solo")
     parser.add_argument("--classes", default="", metavar="A,B", help="of bfcl: classes whose tools there are")
-    parser.add_argument("--config", type=Path, metavar="FILE", help='their start: {"ClassName": {...}}, or a state')
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help='their start: {"ClassName": {...}}, or of custom: a state'
+    )
     parser.add_argument("--task", default="", metavar="ID", help="of tau2: the task whose start state there is")
-    parser.add_argument("--long-context", action="store_true", help="pad files and records as long_context tasks do")
+    parser.add_argument("--long-context", action="store_true", help="of bfcl: pad files and records as its tasks do")
 
 
 def run(args: argparse.Namespace) -> int:
     """Calls on standard input; the list of result strings, worded as the official executor words them."""
-    from seal.env.bfcl.session import BfclSession
-
+    kind = args.env.partition(":")[0]
+    refuse_unused(args, kind)
     calls = calls_of(json_io.read_stdin(SHAPE))
-    if args.env.partition(":")[0] == "tau2":
+    if kind == "tau2":
         env = load_env(args.env)
         conversation = env.open(task_named(env, args.task))
         json_io.write([conversation.call(call).shown for call in calls])
@@ -43,9 +45,19 @@ def run(args: argparse.Namespace) -> int:
     classes = list(dict.fromkeys(name.strip() for name in args.classes.split(",") if name.strip()))
     config = json_io.read_file(args.config, "initial config") if args.config else {}
     check(classes, config, args.long_context)
+    from seal.env.bfcl.session import BfclSession
+
     session = BfclSession(classes, config, args.long_context)
     json_io.write([session.call(call).raw for call in calls])
     return 0
+
+
+def refuse_unused(args: argparse.Namespace, kind: str) -> None:
+    """Raises ParamError for an option that says nothing to an environment of this kind."""
+    for name, kinds in APPLIES.items():
+        if getattr(args, name) and kind not in kinds:
+            remedy = f"it applies to {' and '.join(kinds)} alone: leave it out"
+            raise ParamError(f"--{name.replace('_', '-')}", f"given with --env {args.env}", remedy)
 
 
 def check(classes: list[str], config: Json, long_context: bool) -> None:

@@ -12,17 +12,23 @@ from seal.env.base import Environment, Session, speech
 SHAPE = (
     'a list of turns, each a list of steps, each a list of call strings: [[["tool(parameter=value)", ...], ...], ...]'
 )
+READ = """
+As many turns as the task has: a finished conversation. Fewer: it was cut off in the last turn given; with [], in the
+first, before anything was done. A turn of no steps, [], hands back at once. A task of tau2, bfcl_memory and bfcl_web is
+one turn, so [] is cut off and [[]] finished; a string without a call is said to the user who listens there. The answer
+says in "given" how the turns were read; a turn that passed after an error has "recovered": true."""
 EXAMPLE = """seal check --env bfcl --task multi_turn_base_0 <<< '[[["cd(folder=\\"document\\")"], ["pwd()"]]]'"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    json_io.describe_stdin(parser, SHAPE, EXAMPLE)
+    json_io.describe_stdin(parser, SHAPE + READ, EXAMPLE)
     parser.add_argument("--env", required=True, metavar="ENV", help=f"{', '.join(NAMES)}, custom:my.tools, tau2:solo")
     parser.add_argument("--task", required=True, metavar="ID")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Turns on standard input. Prints `turns`, a verdict and labels each; for BFCL and tau2 the `official` verdict."""
+    """Turns on standard input. Prints `turns`, a verdict and labels each; `given`, how they were read; for BFCL and
+    tau2 the `official` verdict."""
     turns = turns_of(json_io.read_stdin(SHAPE))
     env = env_named(args.env)
     task = task_named(env, args.task)
@@ -42,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
         from seal.verify.tau2 import verify_conversation
 
         report["official"] = dict(verify_conversation(env, task, rollout)[0].evidence)
-    json_io.write(report | {"turns": judged(env, task, rollout)})
+    given = {"turns": len(turns), "of": len(task.turns), "stop_reason": rollout.stop_reason}
+    json_io.write(report | {"turns": judged(env, task, rollout), "given": given})
     return 0
 
 
@@ -97,8 +104,10 @@ def _none_said(calls: tuple) -> list[CallError]:
 
 
 def judged(env: Environment, task: Task, rollout: Rollout) -> list[Json]:
-    """Per user turn: the verdict, the primary label, all labels, and whether the turn's fault is its own."""
+    """Per user turn: the verdict, the primary label, all labels, whether the turn's fault is its own; and whether it
+    recovered, where it did."""
     from seal.diagnose import diagnose
+    from seal.diagnose.diagnosis import RECOVERED
     from seal.verify.rollout import verify_rollout
 
     verdicts = verify_rollout(env, task, rollout)
@@ -115,6 +124,7 @@ def judged(env: Environment, task: Task, rollout: Rollout) -> list[Json]:
                 "primary": str(primary.label),
                 "labels": list(dict.fromkeys(str(row.label) for row in mine)),
                 "root": primary.root,
+                **({"recovered": True} if any(row.detail == RECOVERED for row in mine) else {}),
             }
         )
     return report

@@ -3,13 +3,14 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ArtifactError, RoundError
 from seal.core.types import Json
 
+GET = "`seal run` plays it, `dvc repro{0}` too; `dvc pull{0}` fetches what was run elsewhere"
 HELP = "pairs of one task that differ at the diagnosed turn, for trl.DPOTrainer"
 
 
@@ -25,8 +26,9 @@ def run(args: argparse.Namespace) -> int:
     from seal.train.preferences import preference_pairs, until_action
 
     left_out, written = 0, 0
+    rounds = _diagnosed(args.root, args.rounds)
     with atomic_file(args.out) as part, part.open("w", encoding="utf-8") as out:
-        for round_id in args.rounds or _diagnosed(args.root):
+        for round_id in rounds:
             tokenizer = _tokenizer(args.root, round_id)
             pairs = preference_pairs(_judged(args.root, round_id))
             for pair in map(until_action, pairs) if args.until == "action" else pairs:
@@ -70,13 +72,19 @@ def _decoded(tokenizer: Any, ids: Iterable[int]) -> str:
     return tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
 
-def _diagnosed(root: Path) -> Iterator[str]:
+def _diagnosed(root: Path, named: Sequence[str]) -> Sequence[str]:
+    """The rounds to read: those named, or all that are diagnosed. Raises ArtifactError where the data is not here."""
     from seal.core.params import load_params
-    from seal.store.lineage import path_of
+    from seal.store.lineage import Lineage, path_of
 
-    for round_id in load_params(root / "params.yaml").rounds:
-        if (path_of(root, round_id, "diagnose") / "diagnoses.parquet").exists():
-            yield round_id
+    lineage = Lineage(load_params(root / "params.yaml"))
+    there = {name for name in lineage.params.rounds if (path_of(root, name, "diagnose") / "diagnoses.parquet").exists()}
+    for name in named:
+        if lineage.round(name) and name not in there:
+            raise ArtifactError("round", f"{name}: not diagnosed here", GET.format(f" diagnose@{name}"))
+    if not there:
+        raise ArtifactError("rounds", f"none of {root.resolve()} is diagnosed here", GET.format(""))
+    return named or [name for name in lineage.params.rounds if name in there]
 
 
 def _tokenizer(root: Path, round_id: str) -> Any:
@@ -98,7 +106,5 @@ def _judged(root: Path, round_id: str) -> list[Any]:
     from seal.train.stored import read_judged
 
     collect, verify, diagnose, train = (path_of(root, round_id, x) for x in ("collect", "verify", "diagnose", "train"))
-    if not (diagnose / "diagnoses.parquet").exists():
-        raise ArtifactError("round", round_id, f"not diagnosed yet: seal run, or dvc repro diagnose@{round_id}")
     fresh = read_judged(train, train, train) if (train / "trajectories.parquet").exists() else []
     return [*read_judged(collect, verify, diagnose), *fresh]

@@ -19,13 +19,15 @@ def label_file(path: Path, form: str | None = None, output: Path | None = None, 
     """
     import pyarrow as pa
 
+    from seal.diagnose.log_file import JSONL_OF
+
     form = form_of(form, output)
     check_format(form, output, limit)
     counts: Counter[str] = Counter()
     rows, skipped = _labels(path, counts)
     turns = sum(counts.values())
     if not turns:
-        remedy = 'give one conversation a line or row: {"messages": [...], "tools": [...]}'
+        remedy = f'give one conversation a line or row, {{"messages": [...], "tools": [...]}}; of an array: {JSONL_OF}'
         raise ArtifactError("conversation log", f"{path}: no turn to label, {skipped:,} lines skipped", remedy)
     kinds = {"line": pa.int64(), "turn": pa.int32(), "rank": pa.int32(), "step": pa.int32(), "confidence": pa.float64()}
     fields = [pa.field(name, kinds.get(name, pa.string())) for name in rows]

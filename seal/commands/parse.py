@@ -13,12 +13,14 @@ FORMATS = ("pythonic", "qwen_xml", "llama_json", "openai", "words")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     json_io.describe_stdin(parser, "what the policy wrote, UTF-8 text", EXAMPLE)
     parser.add_argument("--format", required=True, choices=FORMATS, help="how the policy writes calls")
-    parser.add_argument("--mode", choices=("strict", "lenient"), default="strict", help="(default: %(default)s)")
+    parser.add_argument("--mode", choices=("strict", "lenient"), default="strict",
+                        help="lenient repairs what is plain, words apart (default: %(default)s)")  # fmt: skip
     parser.add_argument(
         "--schema",
         type=Path,
         metavar="FILE",
-        help='binds positionals: {"tool": ["parameter", ...]}, {"tool": {"parameter": "type"}} or JSON-schema tools',
+        help="of pythonic and words, binds positionals and types:"
+        ' {"tool": ["parameter", ...]}, {"tool": {"parameter": "type"}} or JSON-schema tools',
     )
 
 
@@ -37,4 +39,10 @@ def run(args: argparse.Namespace) -> int:
     )
     if parsed.repairs:
         print(f"repaired: {', '.join(parsed.repairs)}", file=sys.stderr)
+    for option, given, formats in (
+        ("--schema", args.schema, ("pythonic", "words")),  # in JSON arguments have their names and types
+        ("--mode lenient", args.mode == "lenient", [name for name in FORMATS if name != "words"]),
+    ):
+        if given and args.format not in formats:
+            print(f"unused: {option} applies to {', '.join(formats)} alone, not to {args.format}", file=sys.stderr)
     return 0

@@ -12,7 +12,7 @@ from seal.core.errors import ParamError
 from seal.core.params import load_params
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
 from seal.store.params_file import add_preset, read_preset
-from seal.store.repro import environment, is_current
+from seal.store.repro import StageError, alive, environment, is_current, stop, tied
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         command = [sys.executable, "-m", "flows.coevolve", *wanted, "--extend-to", str(args.rounds or 0)]
         command += [] if args.otel is None else ["--otel", args.otel]
-        if code := _wait(subprocess.Popen(command, cwd=root, env=environment(root))):
+        if code := _wait(subprocess.Popen(command, cwd=root, env=environment(root), process_group=0)):
+            if code < 0:
+                raise StageError("flow", f"ended by signal {-code}", "run it again: what was done stays done")
             return code
         ran = True
     _show(root, ran)
@@ -48,15 +50,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wait(flow: subprocess.Popen) -> int:
-    """The flow's exit code. When we are told to end, so is it, and it gets the time to stop its stage."""
+    """The flow's exit code. When we are told to end, so is it, and it gets the time to stop its stage; its group, with
+    Prefect's server, ends with it and with us, also by `kill -9`."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return flow.wait()
+        with tied(flow.pid):
+            return flow.wait()
     except KeyboardInterrupt:
         flow.terminate()
         flow.wait()
         raise
     finally:
+        if flow.poll() is None or alive(flow.pid):
+            stop(flow)
         signal.signal(signal.SIGTERM, before)
 
 

@@ -4,6 +4,10 @@ A fault of the *policy* is never one of these: a bad rollout is a row with a sto
 configuration, a file or a contract, and each ends the process with the exit code of its class.
 """
 
+import errno
+import os
+import re
+
 
 class SealError(Exception):
     """Base of all errors a user can mend. `exit_code` is what the command line returns."""
@@ -43,3 +47,34 @@ class DependencyError(SealError):
     """An optional package, a weight file or a service is not there."""
 
     exit_code = 6
+
+
+class MachineError(SealError):
+    """The machine does not let us write (or read): a full disk, a quota, a read-only file system, missing rights."""
+
+    exit_code = 7
+
+
+REFUSALS = {  # errno -> remedy
+    errno.ENOSPC: "free space there and run it again: what was done stays done",
+    errno.EDQUOT: "free space within the quota there and run it again: what was done stays done",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EROFS: "it is on a read-only file system: mount it writable, or work elsewhere",
+    errno.EACCES: "give this user the right to it, or work elsewhere",
+    errno.EPERM: "give this user the right to it, or work elsewhere",
+}
+# libraries that have no OSError of their own say it in words, some with the path
+_IN_WORDS = re.compile(r"(?:\[Errno |\(os error )(\d+)[\])](?:[^:'\n]*: '([^'\n]+)')?")
+
+
+def clear(error: Exception) -> SealError:
+    """An error as one a user can mend: a SealError itself, or what the machine refused. Raises any other again."""
+    if isinstance(error, SealError):
+        return error
+    cause = error.__context__ if type(error) is RuntimeError and error.__context__ else error  # torch's own word
+    said = _IN_WORDS.search(str(cause))
+    number = getattr(cause, "errno", None) or (int(said[1]) if said else 0)
+    if number not in REFUSALS:
+        raise error
+    path = getattr(cause, "filename", None) or (said and said[2]) or "a file"
+    return MachineError(str(path), os.strerror(number), REFUSALS[number])

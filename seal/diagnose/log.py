@@ -85,7 +85,7 @@ def _of_call(attempt: Attempt, unknown: bool, docs: Mapping[str, ToolDoc]) -> li
         return [
             Finding(Label.INVALID_TOOL_CALL, "unknown_tool", name, step=step, confidence=1.0 if attempt.error else 0.6)
         ]
-    broken = schema_faults(attempt.call, docs[name]) if name in docs else []
+    broken = schema_faults(attempt.call, docs[name], attempt.error == "wrong_type") if name in docs else []
     sure = 0.95 if attempt.error else 0.6
     found = [Finding(Label.ARGUMENT_MISMATCH, f.detail, name, f.parameter, step, sure) for f in broken]
     evidence = {"error": attempt.raw[:200]} if attempt.error else {}

@@ -1,4 +1,7 @@
-"""Files of conversations, JSONL or Parquet, one a line or row; what is none is told by its number and passed over."""
+"""Files of conversations, JSONL or Parquet, one a line or row; what is none is told by its number and passed over.
+
+A file that is one JSON value, an array of conversations or one over several lines, is read too, up to MAX_LINE.
+"""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -14,6 +17,7 @@ from seal.diagnose.messages import conversation
 MAX_LINE = 64 * 2**20  # bytes
 _COLUMNS = ("messages", "tools", "functions")
 _BATCH = 500  # rows of a Parquet file at a time
+JSONL_OF = "jq -c '.[]' FILE > FILE.jsonl"  # of a JSON array
 _REMEDY = "give JSONL or Parquet, one conversation a line or row"
 
 
@@ -51,6 +55,10 @@ def records(path: Path) -> Iterator[tuple[int, Json | Malformed]]:
                 kind = "gzip: unpack it first" if head[:2] == b"\x1f\x8b" else "binary, or not UTF-8"
                 raise ArtifactError("conversation log", f"{path}: {kind}", _REMEDY)
             handle.seek(0)
+            if (found := whole(path, handle)) is not None:
+                yield from enumerate(found, 1)
+                return
+            handle.seek(0)
             yield from line_records(lines(handle))
     except OSError as error:
         raise ArtifactError("conversation log", f"{path}: {error.strerror or error}", _REMEDY) from None
@@ -65,6 +73,37 @@ def lines(handle: BinaryIO, most: int = MAX_LINE) -> Iterator[bytes | None]:
         while piece and not piece.endswith(b"\n"):
             piece = handle.readline(most)
         yield None
+
+
+def whole(path: Path, handle: BinaryIO) -> list[Json] | None:
+    """The conversations of a file that is one JSON value; None for JSONL, however broken. Raises ArtifactError for an
+    array of conversations that is too large to be read at once."""
+    first = next((line for line in lines(handle) if line is None or line.strip()), b"") or b""
+    try:
+        value = json.loads(first.decode("utf-8-sig"))
+        return value if _conversations(value) and not handle.read(1 << 16).strip() else None
+    except (ValueError, RecursionError):
+        if (begins := first.lstrip(b"\xef\xbb\xbf \t"))[:1] not in (b"[", b"{"):
+            return None
+    handle.seek(0)
+    text = handle.read(MAX_LINE + 1)
+    if len(text) > MAX_LINE:
+        if begins.strip() == b"[" or begins.rstrip().endswith(b","):
+            size = f"one JSON array of more than {MAX_LINE // 2**20} MiB"
+            raise ArtifactError("conversation log", f"{path}: {size}", f"make JSONL of it: {JSONL_OF}")
+        return None
+    try:
+        value = json.loads(text.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    return value if _conversations(value) else [value]
+
+
+def _conversations(value: Json) -> bool:
+    """Whether it is an array of conversations, and not one of messages."""
+    return isinstance(value, list) and any(
+        isinstance(x, list) or isinstance(x, dict) and "messages" in x for x in value
+    )
 
 
 def line_records(found: Iterable[bytes | None]) -> Iterator[tuple[int, Json | Malformed]]:

@@ -115,8 +115,10 @@ def _other_arguments(goal: Goal, attempt: Attempt, ev: TurnEvidence) -> Iterator
     name = goal.call.name
     doc = ev.docs.get(name)
     gold_faults = {f.parameter for f in schema_faults(goal.call, doc)} if doc else set()
-    broken = {f.parameter: f.detail for f in schema_faults(attempt.call, doc)} if doc else {}
     arguments, gold_arguments = attempt.call.arguments, goal.call.arguments
+    # a float for an integer is wrong where the tool refused it, or where nothing else tells the call from the gold one
+    exact = attempt.error == "wrong_type" or arguments == gold_arguments
+    broken = {f.parameter: f.detail for f in schema_faults(attempt.call, doc, exact)} if doc else {}
     for parameter in dict.fromkeys((*arguments, *gold_arguments)):
         given, wanted = arguments.get(parameter), gold_arguments.get(parameter)
         retyped = type(given) is not type(wanted)  # the gold program itself breaks a documented type here and there

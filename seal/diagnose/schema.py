@@ -5,18 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seal.core.types import Call, Json, ToolDoc
+from seal.tools.schema import fits
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "float": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "tuple": (list, tuple),
-    "object": (Mapping,),
-    "dict": (Mapping,),
-}
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
 
@@ -28,27 +18,20 @@ class SchemaFault:
     detail: str
 
 
-def schema_faults(call: Call, doc: ToolDoc) -> list[SchemaFault]:
-    """What of a call breaks its documented schema, in the order of the documentation."""
+def schema_faults(call: Call, doc: ToolDoc, exact: bool = False) -> list[SchemaFault]:
+    """What of a call breaks its documented schema, in the order of the documentation. `exact`: see
+    seal.tools.schema.fits."""
     known = {param.name for param in doc.params}
     faults = [SchemaFault(name, "unexpected_parameter") for name in call.arguments if name not in known]
     for param in doc.params:
         if param.name not in call.arguments:
             if param.required:
                 faults.append(SchemaFault(param.name, "missing_parameter"))
-        elif not fits(call.arguments[param.name], param.type):
+        elif not fits(call.arguments[param.name], param.type, exact):
             faults.append(SchemaFault(param.name, "type"))
         elif param.enum and call.arguments[param.name] not in param.enum:
             faults.append(SchemaFault(param.name, "enum_value"))
     return faults
-
-
-def fits(value: Json, type_name: str) -> bool:
-    """Whether a JSON value is of a JSON-schema type; unknown type names accept anything."""
-    types = _TYPES.get(type_name)
-    if types is None or (value is None and type_name != "boolean"):
-        return types is None
-    return isinstance(value, types) and (isinstance(value, bool) == (type_name == "boolean"))
 
 
 def said(value: Json, text: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from seal.core.types import Call, Json, Param, ToolDoc
 from seal.tools.prose import enum_of, format_in_text, one_of, range_in_text
+from seal.tools.schema import fits
 
 SLOT = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -41,17 +42,6 @@ _NOISE = frozenset(
         "i",
     }
 )
-_PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "float": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "tuple": (list, tuple),
-    "object": (dict,),
-    "dict": (dict,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +61,6 @@ class Failure:
 
 def failure_of(call: Call, kind: str, raw: str, docs: Sequence[ToolDoc]) -> Failure:
     return Failure(call.name, call.arguments, kind, raw, tuple(docs))
-
-
-def fits_type(value: Json, json_type: str) -> bool:
-    """Whether a literal has the JSON-schema type; unknown types fit everything."""
-    types = _PYTHON_TYPES.get(json_type)
-    return types is None or (isinstance(value, types) and (json_type == "boolean") == isinstance(value, bool))
 
 
 def failing_params(failure: Failure) -> tuple[str, ...]:
@@ -102,8 +86,8 @@ def _missing(failure: Failure) -> list[Param]:
 
 
 def _mistyped(failure: Failure) -> list[Param]:
-    params = failure.doc.params if failure.doc else ()
-    return [p for p in params if p.name in failure.arguments and not fits_type(failure.arguments[p.name], p.type)]
+    params, given = failure.doc.params if failure.doc else (), failure.arguments
+    return [p for p in params if p.name in given and not fits(given[p.name], p.type, exact=True)]
 
 
 def _keys(names: Sequence[str]) -> str:

@@ -13,9 +13,10 @@ def load_policy(path: Path) -> Policy:
     try:
         spec = json.loads((path / "policy.json").read_text())
         kind = spec["kind"]
-    except (OSError, ValueError, KeyError) as error:
-        remedy = "run the stage that writes it, or `dvc checkout`"
-        raise ArtifactError("policy directory", f"{path}: {error!r}", remedy) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "its policy.json is no JSON object with a kind"
+        remedy = "run the stage that writes it, or `dvc checkout`, `dvc pull`"
+        raise ArtifactError("policy directory", f"{path}: {said}", remedy) from None
     if kind == "nano":
         from seal.policy.nano import load_nano
 

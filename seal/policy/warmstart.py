@@ -126,7 +126,8 @@ def _save(
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f"{STATE}.partial"
     state = {"parameters": [p.detach() for p in parameters], "optimizer": optimizer.state_dict(), "losses": losses}
-    torch.save(state, partial)
+    with partial.open("wb") as file:  # by its name torch writes it too, and does not say why it cannot
+        torch.save(state, file)
     os.replace(partial, folder / STATE)
 
 

@@ -22,6 +22,7 @@ from seal.report.experiments import LEGEND, Results, experiment_rows, load_resul
 from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
+from seal.store.files import atomic_file
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "pyarrow", "duckdb", "great-expectations", "bfcl-eval")
 MOST_CUES = 20
@@ -32,7 +33,8 @@ def write_report(root: Path = Path(), out: Path | None = None) -> Path:
     """Write the page (default: data/report.html) and return its path. Raises ArtifactError when there are no rounds."""
     path = out or root / "data" / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(root), encoding="utf-8")
+    with atomic_file(path) as partial:
+        partial.write_text(page(root), encoding="utf-8")
     return path
 
 

@@ -27,6 +27,9 @@ def atomic_dir(path: Path) -> Iterator[Path]:
             os.replace(path, old)
         os.replace(partial, path)
         shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        _named(error, path)
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -39,8 +42,17 @@ def atomic_file(path: Path) -> Iterator[Path]:
     try:
         yield partial
         os.replace(partial, path)
+    except OSError as error:
+        _named(error, path)
+        raise
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _named(error: OSError, path: Path) -> None:
+    """A write that fails does not say where."""
+    if error.errno and not error.filename:
+        error.filename = str(path)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,7 +1,6 @@
 """Adding rounds, starts and environments to params.yaml, with its comments and everything else left as they are."""
 
 import io
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from seal.core.errors import ParamError, RoundError
 from seal.core.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params
 from seal.core.typed import plain, read
+from seal.store.files import atomic_file
 from seal.store.lineage import Lineage
 
 
@@ -152,9 +152,8 @@ def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
     parse_params(document)
     text = io.StringIO()
     yaml.dump(document, text)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
-    os.replace(partial, path)
+    with atomic_file(path) as partial:
+        partial.write_text("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
     load_params(path)
 
 

@@ -1,27 +1,40 @@
 """Running DVC as a child process: one at a time, killed as a whole, its error as ours.
 
-DVC and the stage it runs are a process group of their own, because a killed DVC leaves its stage alive. A lock file
-makes callers wait for each other, because a second `dvc repro` would give up at once.
+DVC and the stage it runs are a process group of their own, because a killed DVC leaves its stage alive. The group ends
+with us, also where `kill -9` lets us do nothing about it. A lock file makes callers wait for each other, because a
+second `dvc repro` would give up at once.
 """
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from filelock import FileLock
 
-from seal.core.errors import ArtifactError, ContractError, DependencyError, ParamError, RoundError, SealError
+from seal.core.errors import (
+    ArtifactError,
+    ContractError,
+    DependencyError,
+    MachineError,
+    ParamError,
+    RoundError,
+    SealError,
+    clear,
+)
 
 ERROR_FILE = "SEAL_ERROR_FILE"  # environment variable: where a stage writes its SealError for the process that runs DVC
-_ERRORS = {kind.__name__: kind for kind in (ParamError, ArtifactError, ContractError, RoundError, DependencyError)}
+_KINDS = (ParamError, ArtifactError, ContractError, RoundError, DependencyError, MachineError)
+_ERRORS = {kind.__name__: kind for kind in _KINDS}
+_PRINTED = re.compile(r"^error: (.+?): (.*)\n  -> (.*)$", re.MULTILINE)  # by a stage that could not write ERROR_FILE
 QUIET = {
     "DVC_NO_ANALYTICS": "1",
     "GX_ANALYTICS_ENABLED": "false",
@@ -29,6 +42,7 @@ QUIET = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
 }
 _GRACE = 5.0  # seconds between asking and killing
+_WATCH = f'read -r _; kill -TERM "-$0" && sleep {_GRACE:g} && kill -KILL "-$0"'
 
 
 class StageError(SealError):
@@ -86,6 +100,21 @@ def stop(process: subprocess.Popen) -> None:
 
 
 @contextmanager
+def tied(group: int) -> Iterator[None]:
+    """Let a process group end when this process does, however it is ended: a shell of its own session waits for the end
+    of a pipe that we alone hold open."""
+    watch = subprocess.Popen(
+        ["sh", "-c", _WATCH, str(group)], start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        watch.kill()
+        watch.communicate()
+
+
+@contextmanager
 def _lock(root: Path) -> Iterator[None]:
     folder = root / ".dvc" / "tmp"
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,20 +134,22 @@ def _run(command: list[str], root: Path, extra: dict[str, str], timeout: float |
     try:
         for reader in readers:
             reader.start()
-        process.wait(timeout)
+        with tied(process.pid):
+            process.wait(timeout)
     except subprocess.TimeoutExpired:
         raise StageError(
             "time limit", f"{timeout:g} s for {command[-1]}", "raise the limit, or make the stage smaller"
         ) from None
     finally:
-        if process.poll() is None or _alive(process.pid):
+        if process.poll() is None or alive(process.pid):
             stop(process)
     for reader in readers:
         reader.join(_GRACE)
     return process.returncode, list(lines)
 
 
-def _alive(group: int) -> bool:
+def alive(group: int) -> bool:
+    """Whether a process group has a process."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
@@ -149,6 +180,10 @@ def _failure(targets: Sequence[str], output: list[str], error_file: Path) -> Sea
     name = ", ".join(targets)
     tail = "\n".join(line for line in output if line.strip()).strip()[-2000:]
     errors = [line for line in output if line.startswith("ERROR: ")]
+    if told := _PRINTED.search("\n".join(output)):
+        return MachineError(*told.groups())
+    with suppress(RuntimeError):
+        return clear(RuntimeError("\n".join(errors)))
     if any(words in line for line in errors for words in ("missing data 'source'", "does not exist", "No such file")):
         return ArtifactError(f"stage {name}", tail, "run the stages before it, or `dvc checkout`")
     if "Stage" in tail and "not found" in tail:
@@ -161,5 +196,8 @@ def write_error(error: SealError) -> bool:
     if not (path := os.environ.get(ERROR_FILE)):
         return False
     said = {"kind": type(error).__name__, "thing": error.thing, "value": str(error.value), "remedy": error.remedy}
-    Path(path).write_text(json.dumps(said))
+    try:
+        Path(path).write_text(json.dumps(said))
+    except OSError:  # the disk is full
+        return False
     return True

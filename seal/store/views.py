@@ -1,10 +1,14 @@
 """DuckDB over the tables of all rounds: in memory, nothing is written, made anew for each question.
 
 The schema `stored` has the tables as they lie on disk. The views that people ask carry parent and depth of their round;
-they are typed and empty where no table is. See docs/tables.md.
+they are typed and empty where no table is. A table with a damaged or missing file cannot be asked, nor can a view that
+reads it; all others answer. See docs/tables.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +27,7 @@ Lineage = Iterable[tuple[str, str, int]]  # (round, its parent or "", depth), pa
 _MEND = "`dvc checkout`, or run its stage again"
 _JUDGED = ("steps", "outcomes", "verdicts", "diagnoses")
 _OF_COLLECTED = {"verify": ("outcomes", "verdicts"), "diagnose": ("diagnoses", "profile")}  # folder beside collect
+_NOT_THERE = re.compile(r"Table with name no_(\w+) does not exist")  # what a view over a damaged table stands on
 
 
 def open_root(root: Path) -> "duckdb.DuckDBPyConnection":
@@ -39,24 +44,33 @@ def open_root(root: Path) -> "duckdb.DuckDBPyConnection":
 def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
     """A connection with all views over root/data; closed to other files, to the network and to settings.
 
-    Raises ArtifactError when a table cannot be opened.
+    A question that reads a table with a file that cannot be opened ends in an ArtifactError, however it reads it: the
+    view has lost the table it stands on.
     """
     import duckdb
 
     con = duckdb.connect(config={"temp_directory": ""})
     data, lineage = (root / "data").absolute(), list(lineage)
-    _check_whole(data)
+    damage = {path.stem: ArtifactError("missing table", path, _MEND) for path in _missing(data)}
     con.execute("CREATE SCHEMA stored")
+    con.execute("CREATE TABLE stored.files (path VARCHAR)")
+    con.execute("CREATE TABLE stored.damaged (name VARCHAR, thing VARCHAR, value VARCHAR)")
     _add_rounds(con, lineage)
     for name in TABLES:
+        files = table_files(data, name)
         try:
-            _add_stored(con, name, table_files(data, name))
-        except duckdb.Error as error:
-            raise ArtifactError(f"table {name}", first_line(error), _MEND) from None
+            _add_stored(con, name, [] if name in damage else files)
+        except ArtifactError as error:
+            damage[name] = error
+            _add_stored(con, name, [])
+        con.execute("INSERT INTO stored.files SELECT unnest(?)", [[str(path) for path in files]])
         view = f"stored.plain_{name}" if name in DERIVED else name
         con.execute(f"CREATE VIEW {view} AS {_with_lineage(name, lineage)}")
     for name, sql in DERIVED.items():
         con.execute(f"CREATE VIEW {name} AS {sql}")
+    for name, error in damage.items():
+        con.execute(f"DROP TABLE stored.no_{name}")
+        con.execute("INSERT INTO stored.damaged VALUES (?, ?, ?)", [name, error.thing, str(error.value)])
     con.execute(f"SET allowed_directories = [{quoted(str(data))}]")
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
@@ -77,14 +91,13 @@ def ask(con: "duckdb.DuckDBPyConnection", sql: str, limit: int = 0) -> pa.Table:
         if not _reads(statements[0]):
             remedy = "ask with SELECT: tables are written by stages alone"
             raise ParamError("sql", f"a {statements[0].type.name} statement", remedy)
-        answer = con.sql(sql)
-        return (answer.limit(limit) if limit else answer).to_arrow_table()
-    except RuntimeError as error:  # DuckDB's own word for Ctrl-C
-        if "interrupted" in str(error).lower():
-            raise KeyboardInterrupt from None
-        raise
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:
-        raise ArtifactError("table", first_line(error), _MEND) from None
+        with _files_told(con), ThreadPoolExecutor(1) as beside:
+            asked = beside.submit(_table, con, sql, limit)
+            try:
+                return asked.result()
+            except KeyboardInterrupt:
+                con.interrupt()
+                raise
     except duckdb.Error as error:
         remedy = "`seal sql 'SHOW TABLES'` lists the views, `seal sql 'DESCRIBE failures'` the columns of one"
         if "primary" in str(error):
@@ -92,21 +105,53 @@ def ask(con: "duckdb.DuckDBPyConnection", sql: str, limit: int = 0) -> pa.Table:
         raise ParamError("sql", str(error).strip(), remedy) from None
 
 
+def _table(con: "duckdb.DuckDBPyConnection", sql: str, limit: int) -> pa.Table:
+    """Asked in a thread: while DuckDB computes in the main one, Ctrl-C is heard late or never."""
+    answer = con.sql(sql)
+    return (answer.limit(limit) if limit else answer).to_arrow_table()
+
+
 def rows(
     con: "duckdb.DuckDBPyConnection", sql: str, values: Sequence[object] | Mapping[str, object] = ()
 ) -> list[dict[str, Any]]:
     """Rows of a question of our own; `values` fill its `?` or, by name, its `$name`. ArtifactError: a broken table."""
+    with _files_told(con):
+        found = con.execute(sql, values)
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+@contextmanager
+def _files_told(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
+    """Raise ArtifactError, naming the file, in the place of DuckDB's error about a damaged one."""
     import duckdb
 
     try:
-        found = con.execute(sql, values)
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:
-        raise ArtifactError("table", first_line(error), _MEND) from None
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        yield
+    except duckdb.CatalogException as error:
+        names = [found[1]] if (found := _NOT_THERE.search(str(error))) else []
+        for thing, value in con.execute("SELECT thing, value FROM stored.damaged WHERE name IN ?", [names]).fetchall():
+            raise ArtifactError(thing, value, _MEND) from None
+        raise
+    except duckdb.Error as error:  # a page that is no page is of the plain kind
+        kinds = (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException)
+        if type(error) is duckdb.Error or isinstance(error, kinds):
+            _raise_unreadable(con)
+        raise
 
 
-def _check_whole(data: Path) -> None:
+def _raise_unreadable(con: "duckdb.DuckDBPyConnection") -> None:
+    """Raise ArtifactError for the first file that DuckDB cannot read to its end: its errors often name none."""
+    import duckdb
+
+    for (path,) in con.execute("SELECT path FROM stored.files").fetchall():
+        try:
+            con.execute(f"SELECT max(hash(t)) FROM read_parquet({quoted(path)}) t").fetchall()
+        except duckdb.Error as error:
+            raise ArtifactError(f"table {Path(path).stem}", f"{path}: {first_line(error)}", _MEND) from None
+
+
+def _missing(data: Path) -> Iterator[Path]:
     """A folder of judged rollouts without one of its tables would answer questions as if the rollouts had not been."""
     for played in data.glob("rounds/*/*/trajectories.parquet"):
         folder = played.parent
@@ -116,7 +161,7 @@ def _check_whole(data: Path) -> None:
             needed += [folder.parent / stage / name for stage, names in made for name in names]
         for path in needed if not folder.suffix else ():
             if not (file := path.with_suffix(".parquet")).exists():
-                raise ArtifactError("missing table", file, _MEND)
+                yield file
 
 
 def _columns_of(path: Path, name: str) -> list[str]:

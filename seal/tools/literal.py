@@ -32,8 +32,8 @@ def tree_of(text: str) -> ast.expr:
         with warnings.catch_warnings():  # on odd escapes and the like: no business of who runs this
             warnings.simplefilter("ignore")
             return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotACall("syntax", str(getattr(error, "msg", error))[:200]) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise NotACall("syntax", "not a Python expression") from None  # Python's own words change with its version
 
 
 def literal(node: ast.expr, names: Mapping[str, Json] = NO_NAMES) -> Json:

@@ -111,12 +111,13 @@ def _llama_json(text: str, signature: Signature, note: Note) -> Found:
             pieces += value if isinstance(value, list) else [value]
             at = _GAP.match(body, at).end()
     except (ValueError, RecursionError) as error:
+        told = str(error) if isinstance(error, NotACall) else repair.NO_JSON
         if note is None:
-            return [], [CallError("syntax", str(error)[:200])]
+            return [], [CallError("syntax", told)]
         try:
             value = repair.json_value(body, note, closed=False)
         except NotACall:
-            return [], [CallError("syntax", str(error)[:200])]
+            return [], [CallError("syntax", told)]
         pieces = value if isinstance(value, list) else [value]
     return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments"), note))
 

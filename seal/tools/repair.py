@@ -28,6 +28,7 @@ _LIST_END = re.compile(r"\)\s*\]")
 _CALL_LINE = re.compile(r"[A-Za-z_]\w*\(.*\)[,;]?")
 _CLOSER = MappingProxyType({"{": "}", "[": "]"})
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*("?)', re.DOTALL)  # closed or not, so that nothing is read twice
+NO_JSON = "not JSON"  # what an error says, whatever words the reader has for it
 MAX_MISSING = 4  # closing brackets
 
 
@@ -71,12 +72,14 @@ def read_json(text: str) -> Json:
     """Strict JSON, without NaN and Infinity. Raises NotACall(syntax)."""
     try:
         return json.loads(text, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
-        raise NotACall("syntax", str(error)[:200]) from None
+    except NotACall:
+        raise
+    except (ValueError, RecursionError):
+        raise NotACall("syntax", NO_JSON) from None
 
 
 def no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON value")
+    raise NotACall("syntax", f"{name} is no JSON value")
 
 
 def _with_closers(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The little of a tool schema that reading a call needs: parameter order and types."""
+"""The little of a tool schema that reading and judging a call need: parameter order and types."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,17 @@ from seal.core.types import Json, ToolDoc
 
 Signature = dict[str, dict[str, str]]  # tool -> parameter -> JSON-schema type ("" unknown), in positional order
 
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "float": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "tuple": (list, tuple),
+    "object": (Mapping,),
+    "dict": (Mapping,),
+}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -63,3 +74,16 @@ def coerce(value: str, kind: str) -> Json:
     if kind in ("number", "float") and _NUMBER.fullmatch(value) and isfinite(float(value)):
         return float(value)
     return value
+
+
+def fits(value: Json, type_name: str, exact: bool = False) -> bool:
+    """Whether a JSON value is of a JSON-schema type; unknown type names accept anything.
+
+    1.0 is an integer to JSON Schema (2020-12, 4.2.3) and to the tools that run it; `exact`: to one that does not.
+    """
+    if type_name == "integer" and isinstance(value, float) and not exact:
+        return value.is_integer()
+    types = _TYPES.get(type_name)
+    if types is None or (value is None and type_name != "boolean"):
+        return types is None
+    return isinstance(value, types) and (isinstance(value, bool) == (type_name == "boolean"))

@@ -51,7 +51,7 @@ def save(folder: Path, step: int, rows: Any, model: torch.nn.Module, optimizer: 
     folder.mkdir(parents=True, exist_ok=True)
     _replace(folder / f"step_{step:04d}.json", lambda path: path.write_text(to_json(rows)))
     state = {"step": step, "model": trained_state(model), "optimizer": optimizer.state_dict()}
-    _replace(folder / "state.pt", lambda path: torch.save(state, path))
+    _replace(folder / "state.pt", lambda path: _write(state, path))
 
 
 def load(folder: Path) -> tuple[dict[str, Any], list[Any]] | None:
@@ -75,6 +75,11 @@ def clear(folder: Path) -> None:
     """Forget a finished run. What counts goes first: a kill in between leaves rows that are never read."""
     (folder / "state.pt").unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(state: dict[str, Any], path: Path) -> None:
+    with path.open("wb") as file:  # by its name torch writes it too, and does not say why it cannot
+        torch.save(state, file)
 
 
 def _replace(path: Path, write) -> None:

@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import fields, is_dataclass, replace
 from typing import get_type_hints
+from xml.etree import ElementTree
 
 import pytest
 
@@ -192,6 +193,8 @@ def test_the_command_prints_a_table_and_keeps_results(tmp_path, capsys):
     out = capsys.readouterr().out
     assert [line.split()[:2] for line in out.splitlines()[2:5]] == [[arm, "2"] for arm in EXPERIMENTS["margin"]]
     before = _files(tmp_path / "results")
+    picture = ElementTree.parse(tmp_path / "results" / "curves.svg").getroot()
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg" and "seal" in "".join(picture.itertext())
     outcomes = read_parquet(tmp_path / "results" / "outcomes.parquet")
     assert outcomes.num_rows > 40 and set(outcomes["arm"].to_pylist()) == set(EXPERIMENTS["margin"])
     assert command.run(args) == 0 and capsys.readouterr().out == out

@@ -20,7 +20,7 @@ from seal.evaluate.summary import summarise
 from seal.interface.baselines import static
 from seal.interface.state import InterfaceState, Item
 from seal.policy.scripted import FaultyPolicy
-from seal.report.experiments import load_results
+from seal.report.experiments import curves, load_results
 from seal.report.html import page, write_report
 from seal.rollout.collect import collect
 from seal.store.tables import (
@@ -150,7 +150,7 @@ def test_experiments_are_tables_and_curves_where_results_lie(tree):
     text, tags = page(tree), Tags()
     shutil.rmtree(tree / "results")
     tags.feed(text)
-    assert found.name == "margin/shop" and [len(curve) for _, curve in found.curves()] == [2, 2]
+    assert found.name == "margin/shop" and [len(curve) for _, curve in curves(found.summary)] == [2, 2]
     assert found.rates["start"]["argument_mismatch"] == pytest.approx(0.2)
     assert found.rates["seal"]["argument_mismatch"] == pytest.approx(0.1)
     assert found.pulled == {EVIL: {"state_mismatch": 0.4}, "seal": {"state_mismatch": 0.4}}

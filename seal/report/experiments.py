@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.report.tables import NONE, compact, text_table
+from seal.store.files import atomic_file
 from seal.store.parquet import read_parquet
 
 HEAD = (
@@ -88,13 +89,23 @@ class Results:
     rates: dict[str, dict[str, float]]
     pulled: dict[str, dict[str, float]]
 
-    def curves(self) -> list[tuple[str, list[tuple[float, tuple[float, float, float]]]]]:
-        """Each arm's strict scores: (rollouts, (mean, low, high)) a round."""
-        found: dict[str, list[tuple[float, tuple[float, float, float]]]] = defaultdict(list)
-        for row in self.summary:
-            if row["strict"] is not None:
-                found[row["arm"]].append((row["rollouts"], (row["strict"], row["strict_low"], row["strict_high"])))
-        return list(found.items())
+
+def curves(summary: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[float, tuple[float, float, float]]]]]:
+    """Each arm's strict scores: (rollouts, (mean, low, high)) a round."""
+    found: dict[str, list[tuple[float, tuple[float, float, float]]]] = defaultdict(list)
+    for row in summary:
+        if row["strict"] is not None:
+            found[row["arm"]].append((row["rollouts"], (row["strict"], row["strict_low"], row["strict_high"])))
+    return list(found.items())
+
+
+def write_curves(path: Path, summary: Sequence[Mapping[str, Any]]) -> None:
+    """The curves as a picture of its own, on white."""
+    from seal.report.plots import arm_curves
+
+    svg = arm_curves("curves", curves(summary)).replace("<svg", '<svg style="background:#ffffff"', 1)
+    with atomic_file(path) as partial:
+        partial.write_text(svg + "\n", encoding="utf-8")
 
 
 def load_results(root: Path) -> list[Results]:

@@ -18,7 +18,7 @@ from seal.report.data import Round, diff, lineages, load_rounds
 from seal.report.episodes import Episode, episode_html, examples
 from seal.report.experiments import HEAD as EXPERIMENT_HEAD
 from seal.report.experiments import LEFT as EXPERIMENT_LEFT
-from seal.report.experiments import LEGEND, Results, experiment_rows, load_results
+from seal.report.experiments import LEGEND, Results, curves, experiment_rows, load_results
 from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
@@ -225,7 +225,7 @@ def _experiment(results: Results) -> str:
     pulled = {arm: {k: v for k, v in shares.items() if k in FAILURES} for arm, shares in results.pulled.items()}
     figures = [
         ("Score over training", "Test, interface off; whiskers: 95% over seeds and scenarios.",
-         plots.arm_curves(f"curves-{key}", results.curves())),
+         plots.arm_curves(f"curves-{key}", curves(results.summary))),
         ("What fails after the last round", "Share of bare test turns that fail by themselves, by primary label.",
          plots.label_shift(list(results.rates.items()), f"rates-{key}")),
         ("Which failures training pulls at", "Share of |advantage x weight| over tokens, by the turn's label; right "

@@ -88,6 +88,7 @@ def arm_curves(name: str, arms: Sequence[tuple[str, Sequence[tuple[float, Interv
             axes.vlines(x, low, high, color=colour, alpha=0.35, linewidth=1)
             axes.plot(x, mean, color=colour, marker="o", markersize=3.5, linestyle=dashes, label=arm)
         axes.set_xlabel("training rollouts since the start")
+        axes.set_ylabel("strict score (test, interface off)")
         _percent(axes.yaxis)
         axes.set_ylim(0, _top(score[2] for _, points in arms for _, score in points))
         axes.xaxis.set_major_locator(ticker.MaxNLocator(6, integer=True))

@@ -1,6 +1,7 @@
 """The command line itself: help, what it imports, exit codes."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seal.cli import VERBS, build_parser, main
-from seal.core.errors import REFUSALS, MachineError, clear
+from seal.core.errors import REFUSALS, ArtifactError, MachineError, ParamError, clear
 from seal.store.repro import ERROR_FILE, _failure
 
 ROOT = Path(__file__).parents[1]
@@ -18,6 +19,13 @@ ROOT = Path(__file__).parents[1]
 def seal(*words: str, cwd: Path) -> subprocess.CompletedProcess:
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from seal.cli import main; sys.exit(main())"
     return subprocess.run([sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("kind", [ParamError, ArtifactError, MachineError])
+def test_an_error_of_a_worker_process_stays_what_it_is(kind):
+    error = kind("thing", "value", "remedy")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind and str(again) == str(error) and again.remedy == "remedy"
 
 
 def test_help_imports_nothing_heavy(tmp_path):

@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 import pytest
 
 from seal.commands import experiment as command
-from seal.core.errors import ParamError
+from seal.core.errors import ArtifactError, ParamError
 from seal.core.params import EvaluateParams, Round, parse_params
 from seal.core.typed import plain, read
 from seal.evaluate import rounds
 from seal.evaluate.arms import ARMS, EXPERIMENTS
 from seal.evaluate.experiment import plan, records, run_job, run_jobs
 from seal.evaluate.summary import summarise
-from seal.store.parquet import read_parquet
+from seal.store.parquet import read_parquet, write_parquet
 
 SMALL = {"collect": {"tasks": 3, "group_size": 4, "evolved": 2}, "train": {"algorithm": "none"}}
 CHEAP = {"evaluate": {"tasks": 6}}
@@ -218,8 +218,64 @@ def test_runs_that_the_results_hold_are_not_run_again(tmp_path, monkeypatch):
         command.run(_args(tmp_path, *words))
     assert _files(kept) == records and _files(tmp_path / "results") == results
     shutil.rmtree(tmp_path / ".seal")
-    command.run(_args(tmp_path, *words, "--set", "collect.tasks=2"))  # other parameters: none of them fits
-    assert _files(tmp_path / "results") != results
+    command.run(_args(tmp_path, *words[:-2], "--set", "collect.tasks=2"))  # what lies there is of other parameters
+    with monkeypatch.context() as never:
+        never.setattr(rounds, "start_line", None)
+        command.run(_args(tmp_path, *words))
+    assert _files(tmp_path / "results") == results
+
+
+OTHERS = ["--seeds 1", "--rounds 1", "--arms seal", "--set collect.tasks=2", "--preset other"]
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_results_that_a_command_would_lose_are_not_overwritten(tmp_path, monkeypatch, change):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    (tmp_path / "presets").mkdir()
+    preset = "envs: {compliance: {train: 3, test: 3}}\nstarts: {c0: {env: compliance, policy: {kind: scripted}}}\n"
+    (tmp_path / "presets" / "other.yaml").write_text(preset)
+    words = ["margin", "--seeds", "2", "--rounds", "2", "--results", str(tmp_path / "results")]
+    command.run(_args(tmp_path, *words))
+    results = _files(tmp_path / "results")
+    monkeypatch.setattr(rounds, "start_line", None)
+    with pytest.raises(ParamError, match="would be lost"):
+        command.run(_args(tmp_path, *words, *change.split()))
+    assert _files(tmp_path / "results") == results
+
+
+def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    words = ["rises", "--seeds", "1", "--rounds", "1", "--results", str(tmp_path / "results")]
+    command.run(_args(tmp_path, *words))
+    shutil.rmtree(tmp_path / ".seal")
+    monkeypatch.setattr(rounds, "start_line", None)
+    for name, damaged, says in (
+        ("outcomes", lambda table: table.slice(3), "outcomes of seal 3 0"),
+        ("runs", lambda table: table.drop_columns(["metrics"]), "no column metrics"),
+        ("labels", lambda table: table.drop_columns(["pull"]), "no column pull"),
+    ):
+        path = tmp_path / "results" / f"{name}.parquet"
+        whole = path.read_bytes()
+        write_parquet(path, damaged(read_parquet(path)))
+        before = _files(tmp_path / "results")
+        with pytest.raises(ArtifactError, match=says):
+            command.run(_args(tmp_path, *words))
+        assert _files(tmp_path / "results") == before
+        path.write_bytes(whole)
+    (tmp_path / "file").touch()
+    with pytest.raises(ParamError, match="name a folder"):
+        command.run(_args(tmp_path, *words[:-1], str(tmp_path / "file")))
+
+
+def test_names_are_read_once_each_and_without_their_spaces(tmp_path, capsys):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    command.run(_args(tmp_path, "margin", "--seeds", "1", "--rounds", "1", "--arms", " seal,seal ,vanilla"))
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[2:4]] == [["seal", "1"], ["vanilla", "1"]]
+    with pytest.raises(ParamError, match="--arms"):
+        command.run(_args(tmp_path, "margin", "--arms", ","))
+    for wrong in ("collect=3", "collect.group_size=abc"):
+        with pytest.raises(ParamError, match="collect"):
+            command.run(_args(tmp_path, "margin", "--set", wrong))
 
 
 def test_what_is_finished_is_told_when_the_rest_is_interrupted(tmp_path, monkeypatch, capsys):

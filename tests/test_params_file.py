@@ -103,6 +103,14 @@ def test_every_preset_fits_into_the_shipped_params(preset, tmp_path):
     assert set(names) <= set(found.rounds)
 
 
+@pytest.mark.parametrize(("preset", "says"), [({"nope": 1}, "preset.nope"), ({"envs": [1]}, "preset envs")])
+def test_a_preset_with_anything_else_in_it_is_refused(tmp_path, preset, says):
+    path = tmp_path / "params.yaml"
+    path.write_text("envs: {shop: {}}\n")
+    with pytest.raises(ParamError, match=says):
+        add_preset(path, preset)
+
+
 def test_a_preset_that_says_otherwise_of_a_round_that_exists_is_refused(path):
     add_preset(path, {"rounds": {"q1": {"parent": "r0", "train": {"lr": 0.5}}}})
     before = path.read_text()

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=tuple(EXPERIMENTS), help="which arms to compare")
     parser.add_argument("--seeds", type=int, default=7, help="runs per arm (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds per run (default: %(default)s)")
-    parser.add_argument("--arms", default="", help=f"other arms, comma-separated, of: {', '.join(ARMS)}")
+    parser.add_argument("--arms", default="", help=f"others, the first to compare with: {', '.join(ARMS)}")
     parser.add_argument("--preset", help="over params.yaml, without changing it: presets/<PRESET>.yaml, or a file")
     parser.add_argument("--start", default="", help="start of the preset, or of params.yaml (default: its first)")
     parser.add_argument(
@@ -27,14 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="transfer: the environments to measure on, comma-separated (of params.yaml, or by name)",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="of all arms, such as train.lr=1e-4"
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="under what makes an arm, such as train.steps=5"
     )
     parser.add_argument(
         "--workers", type=int, default=1, help="processes, one run each at a time (default: %(default)s)"
     )
     parser.add_argument("--out", type=Path, help="where runs are kept (default: .seal/experiments/<start>)")
     parser.add_argument(
-        "--results", type=Path, help="a folder to commit: runs that it holds are not run again; all results go there"
+        "--results",
+        type=Path,
+        help="a folder to commit (from here): what it holds is not run again, all goes there",
     )
     parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
 
@@ -48,7 +50,10 @@ def run(args: argparse.Namespace) -> int:
     for option in ("seeds", "rounds", "workers"):
         if getattr(args, option) < 1:
             raise ParamError(f"--{option}", getattr(args, option), "use 1 or more")
-    arms = [arm for arm in args.arms.split(",") if arm]
+    arms = list(dict.fromkeys(arm.strip() for arm in args.arms.split(",") if arm.strip()))
+    places = list(dict.fromkeys(name.strip() for name in args.to.split(",") if name.strip()))
+    if args.arms and not arms:
+        raise ParamError("--arms", args.arms, f"name some of: {', '.join(ARMS)}")
     path, first = args.root / "params.yaml", ""
     if args.preset:
         params, first = params_with_preset(path, read_preset(args.root, args.preset))
@@ -58,15 +63,14 @@ def run(args: argparse.Namespace) -> int:
     jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, parse_settings(args.set))
     out = args.out or args.root / ".seal" / "experiments" / start
     say = partial(print, file=sys.stderr, flush=True)
-    if bool(args.to) != (args.name == "transfer"):
-        raise ParamError(
-            "--to", args.to or "nothing", "name environments for transfer, such as --to compliance; no other"
-        )
+    if bool(places) != (args.name == "transfer"):
+        raise ParamError("--to", args.to or "nothing", "transfer needs it, as in --to compliance; no other takes it")
     if args.name == "transfer":
         from seal.commands.transfer import transfer
 
-        return transfer(params, jobs, out, args.to.split(","), args.workers, args.results, say)
-    if args.results and (n := restore(args.results, out)):
+        return transfer(params, jobs, out, places, args.workers, args.results, say)
+    wanted = {(job.arm, job.seed, depth): job.digest(depth) for job in jobs for depth in range(args.rounds + 1)}
+    if args.results and (n := restore(args.results, out, wanted)):
         say(f"{n} rounds of runs taken from {args.results}")
     try:
         run_jobs(jobs, out, args.workers, say)

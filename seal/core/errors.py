@@ -7,6 +7,7 @@ configuration, a file or a contract, and each ends the process with the exit cod
 import errno
 import os
 import re
+from typing import Any
 
 
 class SealError(Exception):
@@ -17,6 +18,10 @@ class SealError(Exception):
     def __init__(self, thing: str, value: object, remedy: str):
         self.thing, self.value, self.remedy = thing, value, remedy
         super().__init__(f"{thing}: {value}\n  -> {remedy}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors of worker processes come back as what they are."""
+        return type(self), (self.thing, self.value, self.remedy)
 
 
 class ParamError(SealError):
@@ -62,6 +67,10 @@ REFUSALS = {  # errno -> remedy
     errno.EROFS: "it is on a read-only file system: mount it writable, or work elsewhere",
     errno.EACCES: "give this user the right to it, or work elsewhere",
     errno.EPERM: "give this user the right to it, or work elsewhere",
+    errno.ENOTDIR: "a file stands where a folder is wanted: name another place",
+    errno.EEXIST: "something else stands there already: name another place",
+    errno.EISDIR: "a folder stands where a file is wanted: name another place",
+    errno.EBUSY: "it is in use: name another place",
 }
 # libraries that have no OSError of their own say it in words, some with the path
 _IN_WORDS = re.compile(r"(?:\[Errno |\(os error )(\d+)[\])](?:[^:'\n]*: '([^'\n]+)')?")

@@ -60,7 +60,7 @@ def plan(
 ) -> list[Job]:
     """The jobs of an experiment, seed by seed so that a partial run compares all arms.
 
-    Args: `arms` picks some of the experiment's; `start` a start of params (default: the first); `change` lies over
+    Args: `arms`: instead of the experiment's; `start` a start of params (default: the first); `change` lies over
     the defaults of every arm (under what makes the arm). Run seeds are run.seed, run.seed + 1, ...
     Raises ParamError for an unknown experiment, arm or start.
     """
@@ -73,7 +73,7 @@ def plan(
         raise ParamError("start", start, f"declare it in params.yaml; there: {', '.join(params.starts) or 'none'}")
     origin = params.starts[start]
     jobs, change = [], change or {}
-    group_size = change.get("collect", {}).get("group_size", params.defaults.collect.group_size)
+    group_size = resolve(params, start, change)["collect"]["group_size"]
     for offset in range(seeds):
         for arm in arms or EXPERIMENTS[name]:
             changes = changes_of(arm, group_size, rounds)

@@ -14,11 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Task
-from seal.store.files import write_json
+from seal.store.files import read_json, write_json
 from seal.store.parquet import read_parquet, write_parquet
 
 OUTCOME = ("split", "mode", "task_id", "trial", "success", "progress")
+MEND = "take it from git again (`git checkout`), or name another folder"
 COST = ("rollouts", "tokens", "updates")
 RUNS = pa.schema(
     [
@@ -29,7 +31,7 @@ RUNS = pa.schema(
         ("strict", pa.float64()),
     ]
     + [(name, pa.int64()) for name in COST]
-    + [("metrics", pa.string())]
+    + [("outcomes", pa.int64()), ("metrics", pa.string())]
 )
 LABELS = pa.schema(
     [("arm", pa.string()), ("seed", pa.int64()), ("round", pa.int64()), ("label", pa.string())]
@@ -48,7 +50,8 @@ def write_results(
         metrics, rates, pulled = r["metrics"], r["metrics"].get("labels", {}), r["pull"]
         cost = {name: metrics["total"][name] for name in COST}
         text = json.dumps(metrics, sort_keys=True)
-        runs.append({**key, "digest": r["digest"], "strict": metrics["strict"]["mean"], **cost, "metrics": text})
+        of_run = {"digest": r["digest"], "strict": metrics["strict"]["mean"], "outcomes": len(r["outcomes"])}
+        runs.append({**key, **of_run, **cost, "metrics": text})
         for label in sorted({*rates, *pulled}):
             labels.append({**key, "label": label, "rate": rates.get(label), "pull": pulled.get(label)})
         for outcome in r["outcomes"]:
@@ -82,30 +85,51 @@ def write_transfer(
     write_parquet(folder / "transfer_outcomes.parquet", pa.Table.from_pylist(outcomes))
 
 
-def restore(folder: Path, out: Path) -> int:
-    """Give `out` the records that `folder` holds and it does not; how many. A folder without results gives none.
+def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str]) -> int:
+    """Give `out` the records that `folder` holds and it lacks; how many. A folder without results gives none.
 
     A run goes on only where its last policy is kept too, so a restored one that needs more rounds starts anew.
+
+    Args: `wanted` maps (arm, seed, round) to the digest of every record that is asked for. The folder will be written
+    anew with these. Raises ParamError when it holds others, which would be lost, ArtifactError when it is damaged.
     """
+    if folder.exists() and not folder.is_dir():
+        raise ParamError("--results", folder, "name a folder")
     if not (folder / "runs.parquet").exists():
         return 0
+    runs = _read(folder / "runs.parquet", RUNS.names)
+    for run in runs:
+        if wanted.get((run["arm"], run["seed"], run["round"])) != run["digest"]:
+            told = f"{folder} holds {run['arm']}, seed {run['seed']}, round {run['round']}"
+            remedy = "these arms, seeds, rounds and parameters do not make it, so it would be lost: name another folder"
+            raise ParamError("--results", told, remedy)
     outcomes: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
     pulled: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-    for row in read_parquet(folder / "outcomes.parquet").to_pylist():
+    for row in _read(folder / "outcomes.parquet", ("arm", "seed", "round", *OUTCOME)):
         outcomes[row["arm"], row["seed"], row["round"]].append([row[name] for name in OUTCOME])
-    for row in read_parquet(folder / "labels.parquet").to_pylist():
+    for row in _read(folder / "labels.parquet", LABELS.names):
         if row["pull"] is not None:
             pulled[row["arm"], row["seed"], row["round"]][row["label"]] = row["pull"]
     restored = 0
-    for run in read_parquet(folder / "runs.parquet").to_pylist():
+    for run in runs:
         key = run["arm"], run["seed"], run["round"]
         path = out / run["arm"] / f"s{run['seed']}" / f"r{run['round']}.json"
-        if not path.exists():
+        if len(outcomes[key]) != run["outcomes"]:
+            told = f"{folder}: {len(outcomes[key])} of {run['outcomes']} outcomes of {' '.join(map(str, key))}"
+            raise ArtifactError("results", told, MEND)
+        if not path.exists() or read_json(path).get("digest") != run["digest"]:
             metrics = json.loads(run["metrics"])
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, record(run["digest"], metrics, pulled[key], outcomes[key]))
             restored += 1
     return restored
+
+
+def _read(path: Path, names: Sequence[str]) -> list[dict[str, Any]]:
+    table = read_parquet(path)
+    if missing := [name for name in names if name not in table.column_names]:
+        raise ArtifactError("results", f"{path} has no column {missing[0]}", MEND)
+    return table.select(list(names)).to_pylist()
 
 
 def record(

@@ -7,7 +7,7 @@ from typing import Any
 
 from seal.core.errors import ParamError, RoundError
 from seal.core.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params
-from seal.core.typed import plain, read
+from seal.core.typed import check_keys, plain, read
 from seal.store.files import atomic_file
 from seal.store.lineage import Lineage
 
@@ -117,6 +117,10 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
     """The envs and starts that a preset adds to params, and the params with these and its defaults laid over them."""
     if not isinstance(preset, Mapping):
         raise ParamError("preset", type(preset).__name__, "write a mapping with envs, starts and rounds")
+    check_keys(preset, ["envs", "starts", "defaults", "rounds"], "preset")
+    for name, section in preset.items():
+        if section is not None and not isinstance(section, Mapping):
+            raise ParamError(f"preset {name}", section, "write a mapping of names to entries")
     for section in ("envs", "starts", "rounds"):
         for name, change in (preset.get(section) or {}).items():
             if key := _otherwise((data.get(section) or {}).get(name, change), change):

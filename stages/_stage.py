@@ -1,16 +1,15 @@
-"""What every stage script has in common: its entry of params.yaml, its paths, a progress bar, errors as exit codes."""
+"""What every stage script has in common: its entry of params.yaml, its paths, errors as exit codes."""
 
 import hashlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seal.core.errors import ParamError, clear
 from seal.core.params import load_params
@@ -23,10 +22,6 @@ from seal.store.repro import write_error
 from seal.train.judged import Judged
 from seal.train.ranks import launch
 from seal.train.stored import read_judged
-
-if TYPE_CHECKING:
-    from seal.evaluate.suite import Evaluation
-
 
 # call formats that need not be asked for
 FORMATS = {"nano": "words", "scripted": "words", "hf": "qwen_xml", "endpoint": "qwen_xml"}
@@ -93,27 +88,6 @@ class Stage:
             for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
                 digest.update(file.read_bytes())
         return self.root / ".seal" / "resume" / digest.hexdigest()
-
-
-def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Sequence[str]) -> "Evaluation":
-    """Play the held-out tasks of a round or start, with a bar."""
-    from seal.evaluate.suite import evaluate_policy, plan_evaluation
-
-    params, mode = stage.entry.evaluate, stage.entry.collect.mode if stage.parent else "off"
-    shown = mode if interface.active else "off"
-    total = len(plan_evaluation(stage.env.tasks(), params, stage.id, stage.seed, shown))
-    with progress(f"evaluate@{stage.id}", total) as played:
-        return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played, mode=shown)
-
-
-@contextmanager
-def progress(name: str, total: int | None, unit: str = "rollout") -> Iterator[Callable[[int], None]]:
-    """A bar on stderr; the yielded function moves it."""
-    from tqdm import tqdm
-
-    width = 88  # DVC runs stages without a terminal of their own, so the width cannot be asked for
-    with tqdm(total=total, desc=f"{name:<22}", unit=unit, ncols=width, mininterval=0.5, file=sys.stderr) as bar:
-        yield lambda n=1: bar.update(n)
 
 
 def main(work: Callable[[Stage], None]) -> None:

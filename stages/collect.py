@@ -1,6 +1,7 @@
 """collect@<round>: play groups of training tasks with the parent's policy under the parent's interface."""
 
-from _stage import Stage, main, progress
+from _bar import progress
+from _stage import Stage, main
 
 from seal.rollout.collect import collect
 from seal.store.files import atomic_dir

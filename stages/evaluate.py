@@ -2,7 +2,8 @@
 
 import shutil
 
-from _stage import Stage, evaluated, main
+from _bar import evaluated
+from _stage import Stage, main
 
 from seal.evaluate.idle import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, cost, curve_row, metrics, round_metrics
@@ -17,8 +18,7 @@ def run(stage: Stage) -> None:
     entry, parent = stage.entry, stage.parent
     checked = validate_round(stage.path(""), stage.path("", parent), tasks_path(stage.root, entry.env))
     policy, before, after = stage.policy(stage.id), stage.interface(parent), stage.interface(stage.id)
-    evaluation = evaluated(stage, policy, after, stage.priority)
-    old = stage.path("evaluate", parent)
+    evaluation, old = evaluated(stage, policy, after, stage.priority), stage.path("evaluate", parent)
     rows, start = (
         read_table(old / name, "evaluations").to_pylist() for name in ("evaluations.parquet", "start.parquet")
     )

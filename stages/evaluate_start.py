@@ -2,7 +2,8 @@
 
 import shutil
 
-from _stage import Stage, evaluated, main
+from _bar import evaluated
+from _stage import Stage, main
 
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.evaluate.idle import idle

@@ -1,6 +1,7 @@
 """start@<start>: the policy a line of rounds begins with, the bare interface, and what depth 0 leaves to depth 1."""
 
-from _stage import Stage, main, progress
+from _bar import progress
+from _stage import Stage, main
 
 from seal.interface.state import InterfaceState
 from seal.policy.start import write_start

@@ -2,7 +2,8 @@
 
 import shutil
 
-from _stage import Stage, main, progress
+from _bar import progress
+from _stage import Stage, main
 
 from seal.store.files import atomic_dir, read_json, write_csv, write_json
 from seal.store.tables import write_table
@@ -17,9 +18,8 @@ from seal.train.stored import write_judged
 def run(stage: Stage) -> None:
     entry, parent = stage.entry, stage.parent
     inputs = [stage.path(what) for what in ("collect", "verify", "diagnose", "interface.json")]
-    left = stage.path("train", parent)
+    policy, left = stage.policy(parent), stage.path("train", parent)
     inputs += [stage.path("policy", parent), left / "reweight.json", left / "replay.parquet"]
-    policy = stage.policy(parent)
     with progress(f"train@{stage.id}", 0 if entry.train.algorithm == "none" else entry.train.steps, "step") as stepped:
         result = train_round(
             policy,

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,12 @@ class Job:
         """Of everything that decides the round at `depth`. A parameter that is added later leaves it as it is."""
         start = plain(read(Start, self.start, "start", complete=True), short=True)
         rounds = [plain(read(Round, entry, "round", complete=True), short=True) for entry in self.rounds[:depth]]
-        parts = [self.seed, self.env, self.env_options, start, rounds]
-        return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+        return digest_of([self.seed, self.env, self.env_options, start, rounds])
+
+
+def digest_of(parts: Sequence[Any]) -> str:
+    """16 hex digits of plain values."""
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def plan(
@@ -97,14 +102,19 @@ def run_jobs(
 ) -> list[dict[str, Any]]:
     """Run what is missing, in `workers` processes; returns every record, job by job, in order of depth."""
     say = on_round or (lambda text: None)
+    each(partial(run_job, out=out, on_round=say if workers == 1 else None), jobs, workers, say)
+    return records(jobs, out)
+
+
+def each(work: Callable[[Job], str], jobs: Sequence[Job], workers: int, say: Callable[[str], None]) -> None:
+    """Do `work` on every job, in `workers` processes if there are to be several; `say` what it returns, in order."""
     if workers > 1:
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            for done in pool.map(run_job, jobs, [out] * len(jobs)):
+            for done in pool.map(work, jobs):
                 say(done)
     else:
         for job in jobs:
-            say(run_job(job, out, say))
-    return records(jobs, out)
+            say(work(job))
 
 
 def run_job(job: Job, out: Path, on_round: Callable[[str], None] | None = None) -> str:

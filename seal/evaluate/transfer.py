@@ -4,22 +4,19 @@ Beside a run's records (see seal.evaluate.experiment) lies one file a destinatio
 (k 0) and the last round, keyed like a record and by what it is measured on.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from seal.core.params import Params, Round
 from seal.core.typed import plain, read
 from seal.env import load_env
-from seal.evaluate.experiment import Job, folder_of, run_job, trained_policy
+from seal.evaluate.experiment import Job, digest_of, each, folder_of, run_job, trained_policy
 from seal.evaluate.results import OUTCOME
 from seal.evaluate.suite import evaluate_policy
-from seal.evaluate.summary import Key, compare
+from seal.evaluate.summary import compare, outcomes
 from seal.interface.state import InterfaceState
 from seal.policy.start import start_policy
 from seal.store.files import read_json, write_json
@@ -52,10 +49,8 @@ def run_transfer(
     Returns {"arm", "seed", "depth", "to", "outcomes"} (see OUTCOME) of every job at the start and after its last round,
     at home (to "") and on each place.
     """
-    say = on_done or (lambda text: None)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for told in pool.map(_transfer, jobs, [out] * len(jobs), [tuple(places)] * len(jobs)):
-            say(told)
+    work = partial(_transfer, out=out, places=tuple(places))
+    each(work, jobs, workers, on_done or (lambda text: None))
     found = []
     for job in jobs:
         for depth in (0, len(job.rounds)):
@@ -77,19 +72,12 @@ def summarise_transfer(
     places, arms = (list(dict.fromkeys(f[name] for f in found)) for name in ("to", "arm"))
     last = max(f["depth"] for f in found)
 
-    def at(to: str, arm: str, depth: int) -> dict[Key, float]:
-        return {
-            (f["seed"], task, trial): float(success)
-            for f in found
-            if (f["to"], f["arm"], f["depth"]) == (to, arm, depth)
-            for where, mode, task, trial, success, _ in f["outcomes"]
-            if (where, mode) == (split, "off")
-        }
-
     rows = []
     for to in places:
+        there = [f for f in found if f["to"] == to]
+        first = outcomes(there, arms[0], last, split)
         for arm in arms:
-            start, after, first = at(to, arm, 0), at(to, arm, last), at(to, arms[0], last)
+            start, after = outcomes(there, arm, 0, split), outcomes(there, arm, last, split)
             seeds = len({seed for seed, *_ in after})
             row = {"to": to, "arm": arm, "seeds": seeds, "rounds": last}
             rows.append(
@@ -122,8 +110,7 @@ def _measure(job: Job, out: Path, place: Place, depth: int) -> list[list[Any]]:
 
 
 def _digest(job: Job, place: Place, depth: int) -> str:
-    parts = [job.digest(depth), place.env, place.options, job.rounds[0]["evaluate"]]
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+    return digest_of([job.digest(depth), place.env, place.options, job.rounds[0]["evaluate"]])
 
 
 def _path(out: Path, job: Job, place: Place, depth: int) -> Path:

@@ -1,6 +1,5 @@
 """Warm start: supervised training on demonstrations, in plain torch. Resumable; on one CPU, same inputs, same bytes."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import torch
 
 from seal.core.errors import ArtifactError, ParamError
+from seal.store.files import write_torch
 
 Sequences = Sequence[tuple[Sequence[int], Sequence[int]]]  # (ids, loss mask) of one length each
 STATE = "warmstart.pt"
@@ -123,12 +123,8 @@ def _loss_sum(model: torch.nn.Module, sequences: Sequences) -> torch.Tensor:
 def _save(
     folder: Path, parameters: list[torch.nn.Parameter], optimizer: torch.optim.Optimizer, losses: list[float]
 ) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{STATE}.partial"
     state = {"parameters": [p.detach() for p in parameters], "optimizer": optimizer.state_dict(), "losses": losses}
-    with partial.open("wb") as file:  # by its name torch writes it too, and does not say why it cannot
-        torch.save(state, file)
-    os.replace(partial, folder / STATE)
+    write_torch(folder / STATE, state)
 
 
 def _restore(folder: Path, parameters: list[torch.nn.Parameter], optimizer: torch.optim.Optimizer) -> list[float]:

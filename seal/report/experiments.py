@@ -121,11 +121,11 @@ def _load(folder: Path, name: str) -> Results:
     rates: dict[str, dict[str, float]] = {"start": {}, **{arm: {} for arm in last}}
     pulled: dict[str, dict[str, float]] = {arm: {} for arm in last}
     first = next(iter(last), "")
+    trained = {arm: sum(n for (other, depth), n in runs.items() if other == arm and depth) for arm in last}
     for row in read_parquet(folder / "labels.parquet").to_pylist():
         arm, depth, label = row["arm"], row["round"], row["label"]
-        trained = sum(n for (other, at), n in runs.items() if other == arm and at)
         for place in (["start"] if arm == first and not depth else []) + ([arm] if depth == last[arm] else []):
             rates[place][label] = rates[place].get(label, 0.0) + (row["rate"] or 0.0) / runs[arm, depth]
         if row["pull"] is not None:
-            pulled[arm][label] = pulled[arm].get(label, 0.0) + row["pull"] / trained
+            pulled[arm][label] = pulled[arm].get(label, 0.0) + row["pull"] / trained[arm]
     return Results(name, summary, rates, pulled)

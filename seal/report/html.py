@@ -32,7 +32,6 @@ PROOF = Path("results", "inject.csv")  # of `seal diagnose --inject`
 def write_report(root: Path = Path(), out: Path | None = None) -> Path:
     """Write the page (default: data/report.html) and return its path. Raises ArtifactError when there are no rounds."""
     path = out or root / "data" / "report.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as partial:
         partial.write_text(page(root), encoding="utf-8")
     return path

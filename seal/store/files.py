@@ -55,6 +55,14 @@ def _named(error: OSError, path: Path) -> None:
         error.filename = str(path)
 
 
+def write_torch(path: Path, state: Any) -> None:
+    """What `torch.load` reads. Imports torch."""
+    import torch
+
+    with atomic_file(path) as partial, partial.open("wb") as file:  # by its name torch does not say why it cannot
+        torch.save(state, file)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Keys sorted, one space of indent, a newline at the end."""
     with atomic_file(path) as partial:

@@ -226,9 +226,8 @@ class Loop:
 
     def _remember(self, judged: list[Judged], batch: Batch) -> None:
         if self._replays:
-            self.result.replay = [*self.result.replay, *worth_replaying(judged, batch, self.params.replayed == "all")][
-                -KEPT:
-            ]
+            more = worth_replaying(judged, batch, self.params.replayed == "all")
+            self.result.replay = [*self.result.replay, *more][-KEPT:]
 
     def _resample(self, step: int) -> None:
         """For each group without signal one of another task, up to RESAMPLED times, while there are other tasks."""

@@ -5,7 +5,6 @@ in state.pt is the last to count: files of later steps are overwritten.
 """
 
 import json
-import os
 import shutil
 import types
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import torch
+
+from seal.store.files import atomic_file, write_torch
 
 
 def to_json(value: Any) -> str:
@@ -48,10 +49,10 @@ def trained_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 def save(folder: Path, step: int, rows: Any, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Record that `step` is done. Atomic: a kill leaves the state of the step before."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / f"step_{step:04d}.json", lambda path: path.write_text(to_json(rows)))
+    with atomic_file(folder / f"step_{step:04d}.json") as partial:
+        partial.write_text(to_json(rows))
     state = {"step": step, "model": trained_state(model), "optimizer": optimizer.state_dict()}
-    _replace(folder / "state.pt", lambda path: _write(state, path))
+    write_torch(folder / "state.pt", state)
 
 
 def load(folder: Path) -> tuple[dict[str, Any], list[Any]] | None:
@@ -75,14 +76,3 @@ def clear(folder: Path) -> None:
     """Forget a finished run. What counts goes first: a kill in between leaves rows that are never read."""
     (folder / "state.pt").unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write(state: dict[str, Any], path: Path) -> None:
-    with path.open("wb") as file:  # by its name torch writes it too, and does not say why it cannot
-        torch.save(state, file)
-
-
-def _replace(path: Path, write) -> None:
-    partial = path.with_name(path.name + ".partial")
-    write(partial)
-    os.replace(partial, path)

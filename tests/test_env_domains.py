@@ -1,15 +1,19 @@
 """What holds for every built-in domain: gold programs run, splits share nothing, what is withheld is hidden."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seal.core.types import Call
+from seal.core.types import Call, Note
 from seal.env.compliance import ComplianceEnv
 from seal.env.domain_tasks import CATEGORIES
 from seal.env.shop import ShopEnv
+from seal.interface.operators import PLAIN_KINDS, notes_of
+from seal.interface.render import render
+from seal.interface.state import InterfaceState
 
 MAKERS = {"shop": ShopEnv, "compliance": ComplianceEnv}
 ENVS = {name: make() for name, make in MAKERS.items()}
@@ -85,3 +89,33 @@ def test_no_call_raises_and_no_error_changes_state(which, name, arguments):
         session = env.open(env.tasks()[0])
         if session.call(Call(tool, arguments)).error_kind:
             assert session.state() == {}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_docs_tell_the_share_they_are_asked_to_and_the_rest_is_left_to_the_interface(name, one, other):
+    """What is told at a lower share is told at a higher one; told and left make the whole, in the same words."""
+    whole, tools = ENVS[name], [tool.name for tool in ENVS[name].domain.tools]
+    hidden = notes_of(whole.facts(tools))
+    told: dict[float, set[tuple[str, Note]]] = {}
+    for share in (one, other):
+        env = MAKERS[name](train=1, dev=0, test=1, told=share)
+        docs = env.documents(env.tasks()[0])
+        told[share] = {(doc.name, note) for doc in docs.values() for note in doc.notes}
+        assert len(told[share]) == round(share * len(hidden))
+        left = notes_of(env.facts(tools))
+        assert sorted([(*c.target.partition(".")[::2], c.text) for c in hidden]) == sorted(
+            [(tool, note.param, note.text) for tool, note in told[share]]
+            + [(*c.target.partition(".")[::2], c.text) for c in left]
+        )
+        assert env.open(env.tasks()[0])._domain is whole.domain  # what the executor enforces is the same
+    assert told[min(one, other)] <= told[max(one, other)]
+
+
+def test_a_cue_that_repeats_what_the_doc_tells_is_not_shown_twice():
+    env = ShopEnv(train=1, dev=0, test=1, told=1.0)
+    docs = list(env.documents(env.tasks()[0]).values())
+    facts = [replace(fact, documented=False) for fact in env.facts([doc.name for doc in docs])]
+    state = InterfaceState(tuple(cue.item() for cue in notes_of([f for f in facts if f.kind in PLAIN_KINDS])))
+    assert state.items and render(docs, state) == tuple(docs)

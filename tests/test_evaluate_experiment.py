@@ -78,6 +78,9 @@ def test_other_parameters_are_another_run_and_more_rounds_are_not(tmp_path):
     assert short.digest(1) == long.digest(1)
     changed = plan(FAULTY, "rises", 1, 1, change={"collect": {"tasks": 2}})[0]
     assert changed.digest(0) == short.digest(0) and changed.digest(1) != short.digest(1)
+    other = plan(FAULTY, "rises", 1, 1, env={"told": 0.5})[0]
+    assert other.digest(0) != short.digest(0) and other.env_options["told"] == 0.5
+    assert plan(FAULTY, "rises", 1, 1, env={"told": 0.0})[0].digest(1) == short.digest(1)  # as before there was one
     run_job(short, tmp_path)
     assert [record["depth"] for record in records([long], tmp_path)] == [0, 1]
     assert [record["depth"] for record in records([changed], tmp_path)] == [0]
@@ -225,7 +228,7 @@ def test_runs_that_the_results_hold_are_not_run_again(tmp_path, monkeypatch):
     assert _files(tmp_path / "results") == results
 
 
-OTHERS = ["--seeds 1", "--rounds 1", "--arms seal", "--set collect.tasks=2", "--preset other"]
+OTHERS = ["--seeds 1", "--rounds 1", "--arms seal", "--set collect.tasks=2", "--preset other", "--env told=0.5"]
 
 
 @pytest.mark.parametrize("change", OTHERS)

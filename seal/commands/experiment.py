@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="under what makes an arm, such as train.steps=5"
     )
     parser.add_argument(
+        "--env", action="append", default=[], metavar="KEY=VALUE", help="of the start's environment, as in told=0.5"
+    )
+    parser.add_argument(
         "--workers", type=int, default=1, help="processes, one run each at a time (default: %(default)s)"
     )
     parser.add_argument("--out", type=Path, help="where runs are kept (default: .seal/experiments/<start>)")
@@ -60,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         params = load_params(path)
     start = args.start or first or next(iter(params.starts), "")
-    jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, parse_settings(args.set))
+    change, env = parse_settings(args.set), parse_settings(args.env, "--env")
+    jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, change, env)
     out = args.out or args.root / ".seal" / "experiments" / start
     say = partial(print, file=sys.stderr, flush=True)
     if bool(places) != (args.name == "transfer"):

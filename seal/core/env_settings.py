@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seal.core.typed import ranged
+from seal.core.typed import later, ranged
 
 
 @dataclass(frozen=True, slots=True)
 class DomainParams:
-    """A built-in domain: seed of its task generator and number of scenarios a split."""
+    """A built-in domain: seed of its task generator, number of scenarios a split, and the share of its hidden facts
+    that the bare docs tell after all (the facts told at a lower share are among those at a higher one)."""
 
     seed: int = ranged(0, 0)
     train: int = ranged(60, 1)
     dev: int = ranged(15, 0)
     test: int = ranged(50, 1)
+    told: float = later(0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ToolDoc:
-    """What the policy sees of a tool. `notes` is empty in the bare docs; only the interface adds to it."""
+    """What the policy sees of a tool. `notes`: rules that its bare doc tells; the interface adds to them."""
 
     name: str
     description: str

@@ -5,6 +5,8 @@ plain documents is written with a prefix of its own, extraction returns the id t
 sign-off stands at the end of extract, map, run the rule.
 """
 
+from typing import Any
+
 from seal.env.domain import Domain, Slot, Tool
 from seal.env.domain_env import DomainEnv
 
@@ -103,5 +105,5 @@ COMPLIANCE = Domain(
 class ComplianceEnv(DomainEnv):
     max_steps_per_turn = 8  # a sign-off takes four calls, and a refusal on the way is not the end
 
-    def __init__(self, **sizes: int):
+    def __init__(self, **sizes: Any):
         super().__init__(COMPLIANCE, **sizes)

@@ -5,11 +5,13 @@ tell (codes for words, id prefixes, order of operations, permissions, what a loo
 same value, so a cue quoted from it is true by construction.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from seal.core.types import Call, Fact, Json, Param, Result, ToolDoc
+from seal.core.types import Call, Fact, Json, Note, Param, Result, ToolDoc
+from seal.tools.phrases import FACT_TEXTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,14 @@ class Domain:
         return next((tool.name for tool in self.tools if tool.returns == entity), "")
 
 
-def bare_doc(tool: Tool) -> ToolDoc:
-    """What the policy sees: names and purpose, no rule."""
-    return ToolDoc(tool.name, tool.says, tuple(Param(slot.name) for slot in tool.said_slots))
+def bare_doc(tool: Tool, told: Iterable[Fact] = ()) -> ToolDoc:
+    """What the policy sees: names and purpose, and of the rules those that are `told`."""
+    notes = tuple(Note(fact.param, FACT_TEXTS[fact.kind](fact.value)) for fact in told)
+    return ToolDoc(tool.name, tool.says, tuple(Param(slot.name) for slot in tool.said_slots), notes)
 
 
 def facts_of(tool: Tool) -> list[Fact]:
-    """Everything the executor enforces on one tool."""
+    """Everything the executor enforces on one tool. Not `documented`: what is hidden where the docs tell no rule."""
     facts = [Fact(tool.name, "", "purpose", tool.says, documented=True)]
     if tool.needs:
         facts.append(Fact(tool.name, "", "needs", [tool.needs]))
@@ -81,6 +84,19 @@ def facts_of(tool: Tool) -> list[Fact]:
         if slot.choices:
             facts.append(Fact(tool.name, slot.name, "enum", dict(slot.choices)))
     return facts
+
+
+def told_of(domain: Domain, share: float) -> list[Fact]:
+    """The facts that the bare docs tell where they tell this share of the hidden ones.
+
+    Which ones hangs on the domain alone; those told at a lower share are among those at a higher one.
+    """
+    hidden = [fact for tool in domain.tools for fact in facts_of(tool) if not fact.documented]
+    return sorted(hidden, key=_drawn)[: round(share * len(hidden))]
+
+
+def _drawn(fact: Fact) -> bytes:
+    return hashlib.blake2b(f"{fact.tool} {fact.param} {fact.kind}".encode(), digest_size=8).digest()
 
 
 class DomainSession:

@@ -4,6 +4,8 @@ Its rules (35 facts the bare docs do not tell): codes for words, legacy id prefi
 approvals for discounts, shipment ids that only a lookup tells.
 """
 
+from typing import Any
+
 from seal.env.domain import Domain, Slot, Tool
 from seal.env.domain_env import DomainEnv
 
@@ -85,5 +87,5 @@ SHOP = Domain(
 
 
 class ShopEnv(DomainEnv):
-    def __init__(self, **sizes: int):
+    def __init__(self, **sizes: Any):
         super().__init__(SHOP, **sizes)

@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from seal.core.env_settings import ENVS
 from seal.core.errors import ParamError
 from seal.core.params import Params, Round, Start
 from seal.core.typed import plain, read
@@ -62,12 +63,13 @@ def plan(
     arms: Sequence[str] = (),
     start: str = "",
     change: Mapping[str, Any] | None = None,
+    env: Mapping[str, Any] | None = None,
 ) -> list[Job]:
     """The jobs of an experiment, seed by seed so that a partial run compares all arms.
 
     Args: `arms`: instead of the experiment's; `start` a start of params (default: the first); `change` lies over
-    the defaults of every arm (under what makes the arm). Run seeds are run.seed, run.seed + 1, ...
-    Raises ParamError for an unknown experiment, arm or start.
+    the defaults of every arm (under what makes the arm), `env` over the start's environment. Run seeds are run.seed,
+    run.seed + 1, ... Raises ParamError for an unknown experiment, arm or start, and for a wrong `env`.
     """
     if name not in EXPERIMENTS:
         raise ParamError("experiment", name, f"known experiments: {', '.join(EXPERIMENTS)}")
@@ -77,6 +79,8 @@ def plan(
     if start not in params.starts:
         raise ParamError("start", start, f"declare it in params.yaml; there: {', '.join(params.starts) or 'none'}")
     origin = params.starts[start]
+    options = merged(plain(params.envs[origin.env]), env or {})
+    options = plain(read(ENVS[origin.env], options, f"envs.{origin.env}"), short=True)
     jobs, change = [], change or {}
     group_size = resolve(params, start, change)["collect"]["group_size"]
     for offset in range(seeds):
@@ -88,7 +92,7 @@ def plan(
                     arm,
                     params.run.seed + offset,
                     origin.env,
-                    plain(params.envs[origin.env]),
+                    options,
                     plain(origin),
                     tuple(entries),
                     params.run.threads,

@@ -32,7 +32,7 @@ class Place:
 
 def place_of(params: Params, name: str) -> Place:
     """`name` as in `envs` of params, else an environment with its defaults. Raises ParamError for an unknown one."""
-    options = plain(params.envs[name]) if name in params.envs else {}
+    options = plain(params.envs[name], short=True) if name in params.envs else {}
     load_env(name, **options)
     return Place(name, options)
 

@@ -13,6 +13,7 @@ from seal.core.types import Fact, Json, Task, ToolDoc
 from seal.interface import operators
 from seal.interface.slots import SLOT
 from seal.interface.state import Item
+from seal.tools.phrases import FACT_TEXTS
 
 _WORD = re.compile(r"[^\W_]+")
 TASK_RUN = 5  # words in a row that make a quotation of a user message
@@ -98,7 +99,7 @@ def _padded(said: Iterable[str]) -> str:
 
 def guard_for(facts: Iterable[Fact], docs: Iterable[ToolDoc], tasks: Iterable[Task] = ()) -> Guard:
     """A guard over these facts and documented texts; what it refuses is named after what `tasks` hold."""
-    texts = [*_TEMPLATES, *operators.FACT_TEXTS]
+    texts = [*_TEMPLATES, *FACT_TEXTS]
     for fact in facts:
         cue = operators.note(fact)
         texts += [fact.tool, fact.param, *_leaves(fact.value), cue.text if cue else ""]

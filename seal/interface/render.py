@@ -53,11 +53,13 @@ def render(
 
 def _annotated(doc: ToolDoc, index: Mapping[str, tuple[Item, ...]], names: Set[str]) -> ToolDoc:
     targets = [("", doc.name), *((param.name, f"{doc.name}.{param.name}") for param in doc.params)]
+    said = {(note.param, note.text) for note in doc.notes}
     notes = tuple(
         Note(param, item.text, item.id)
         for param, target in targets
         for item in index.get(target, ())
-        if item.kind != "sibling" or item.text.partition(" ")[0] in names  # no word of a tool that is withheld
+        if (param, item.text) not in said
+        and (item.kind != "sibling" or item.text.partition(" ")[0] in names)  # no word of a tool that is withheld
     )
     return replace(doc, notes=doc.notes + notes) if notes else doc
 

@@ -9,11 +9,12 @@ import random
 from collections.abc import Mapping, Sequence
 
 from seal.core.types import Call, Note, Task, ToolDoc
-from seal.env.domain import Domain, DomainSession, Slot, bare_doc
+from seal.env.domain import Domain, DomainSession, Slot, bare_doc, facts_of
 from seal.env.domain_tasks import scenario_tasks
 from seal.env.lexicon import CODES, NOUNS, PREFIXES
 from seal.env.procedural import random_domain
 from seal.policy.words import WordCodec
+from seal.tools.phrases import FACT_TEXTS
 
 SLIPS = 0.06  # share of calls that a slip precedes
 
@@ -22,21 +23,8 @@ Rule = tuple[str, str]  # (tool, "needs" | "role" | "returns" | slot name)
 
 def rules_of(domain: Domain) -> dict[Rule, tuple[str, str]]:
     """Every rule the bare docs hide -> (parameter or "", note text), in the words of the interface's cues."""
-    rules: dict[Rule, tuple[str, str]] = {}
-    for tool in domain.tools:
-        if tool.needs:
-            rules[tool.name, "needs"] = ("", f"after {tool.needs}")
-        if tool.role:
-            rules[tool.name, "role"] = ("", f"requires {tool.role}")
-        if tool.returns:
-            rules[tool.name, "returns"] = ("", f"returns {tool.returns}=")
-        for slot in tool.slots:
-            if slot.prefix:
-                rules[tool.name, slot.name] = (slot.name, f"starts {slot.prefix}")
-            elif slot.choices:
-                pairs = " ".join(f"{word} {slot.choices[word]}" for word in sorted(slot.choices))
-                rules[tool.name, slot.name] = (slot.name, pairs)
-    return rules
+    hidden = (fact for tool in domain.tools for fact in facts_of(tool) if not fact.documented)
+    return {(f.tool, f.param or f.kind): (f.param, FACT_TEXTS[f.kind](f.value)) for f in hidden}
 
 
 class Agent:

@@ -12,7 +12,7 @@ from seal.store.files import atomic_file
 from seal.store.lineage import Lineage
 
 
-def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """`train.lr=1e-4` strings as nested mappings; values are YAML 1.2. Raises ParamError for what is no `key=value`."""
     from ruamel.yaml import YAML
 
@@ -20,13 +20,13 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     for setting in settings:
         key, separator, text = setting.partition("=")
         if not separator or not key.strip():
-            raise ParamError("--set", setting, "write key=value, for example --set train.lr=1e-4")
+            raise ParamError(option, setting, "write key=value, as in train.lr=1e-4 or told=0.5")
         *parents, last = key.strip().split(".")
         place = found
         for parent in parents:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
-                raise ParamError("--set", setting, f"{parent} was set to a value before")
+                raise ParamError(option, setting, f"{parent} was set to a value before")
         place[last] = YAML(typ="safe", pure=True).load(text)
     return found
 

@@ -13,10 +13,13 @@ from seal.commands import experiment as command
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.params import EvaluateParams, Round, parse_params
 from seal.core.typed import plain, read
-from seal.evaluate import rounds
+from seal.evaluate import rounds, starts
 from seal.evaluate.arms import ARMS, EXPERIMENTS
-from seal.evaluate.experiment import plan, records, run_job, run_jobs
+from seal.evaluate.experiment import records, run_job, run_jobs
+from seal.evaluate.jobs import plan
+from seal.evaluate.starts import policy_of_start
 from seal.evaluate.summary import summarise
+from seal.policy.start import write_start
 from seal.store.parquet import read_parquet, write_parquet
 
 SMALL = {"collect": {"tasks": 3, "group_size": 4, "evolved": 2}, "train": {"algorithm": "none"}}
@@ -71,6 +74,40 @@ def test_a_finished_run_goes_on_with_more_rounds_where_it_ended(tmp_path, monkey
     assert played == ["r1", "r2", "r3"]
     run_job(plan(FAULTY, "rises", 1, 3)[0], tmp_path / "whole")
     assert _files(tmp_path / "whole") == _files(tmp_path / "longer")
+
+
+def test_arms_of_a_seed_begin_with_one_start_and_a_killed_one_goes_on(tmp_path, monkeypatch):
+    made, played, real = [], [], starts.start_line
+    monkeypatch.setattr(starts, "write_start", lambda *args, **of: made.append(1) or write_start(*args, **of))
+
+    def dies_once(*args):
+        played.append(1)
+        if len(played) == 1:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(starts, "start_line", dies_once)
+    jobs = plan(FAULTY, "margin", seeds=2, rounds=1)
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, tmp_path / "killed")
+    run_jobs(jobs, tmp_path / "killed")
+    assert len(made) == 2 and len(played) == 1 + 2  # seeds; not once for each of three arms
+    run_jobs(plan(FAULTY, "margin", seeds=1, rounds=1, change={"evaluate": {"tasks": 3}}), tmp_path / "killed")
+    assert len(made) == 2 and len(played) == 1 + 2 + 1  # another evaluation of the same start
+    starts_of = [jobs[i] for i in (0, 1)]
+    assert {r["metrics"]["policy_hash"] for r in records(starts_of, tmp_path / "killed") if not r["depth"]} == {
+        policy_of_start(jobs[0], tmp_path / "killed").hash
+    }
+
+
+@pytest.mark.slow
+def test_several_processes_make_one_start_of_weights_for_all(tmp_path):
+    jobs = plan(_params("nano"), "margin", seeds=1, rounds=1)
+    run_jobs(jobs, tmp_path, workers=3)
+    for made in ("policy", "start.json"):
+        assert len(list((tmp_path / "starts").glob(f"*/{made}"))) == 1
+    policies = [_files(tmp_path / job.arm / "s3" / "state" / "policy") for job in jobs]
+    assert policies[0] and policies[0] == policies[1] == policies[2]  # training is off
 
 
 def test_other_parameters_are_another_run_and_more_rounds_are_not(tmp_path):
@@ -211,19 +248,17 @@ def test_runs_that_the_results_hold_are_not_run_again(tmp_path, monkeypatch):
     words = ["margin", "--seeds", "2", "--rounds", "2", "--results", str(tmp_path / "results")]
     command.run(_args(tmp_path, *words))
     kept = tmp_path / ".seal" / "experiments" / "r0"
-    records = {
-        name: data for name, data in _files(kept).items() if name.parent.name != "state" and "policy" not in name.parts
-    }
+    records = {name: data for name, data in _files(kept).items() if name.match("*/s*/r*.json")}
     results = _files(tmp_path / "results")
     shutil.rmtree(tmp_path / ".seal")
     with monkeypatch.context() as never:
-        never.setattr(rounds, "start_line", None)
+        never.setattr(starts, "start_line", None)
         command.run(_args(tmp_path, *words))
     assert _files(kept) == records and _files(tmp_path / "results") == results
     shutil.rmtree(tmp_path / ".seal")
     command.run(_args(tmp_path, *words[:-2], "--set", "collect.tasks=2"))  # what lies there is of other parameters
     with monkeypatch.context() as never:
-        never.setattr(rounds, "start_line", None)
+        never.setattr(starts, "start_line", None)
         command.run(_args(tmp_path, *words))
     assert _files(tmp_path / "results") == results
 
@@ -240,7 +275,7 @@ def test_results_that_a_command_would_lose_are_not_overwritten(tmp_path, monkeyp
     words = ["margin", "--seeds", "2", "--rounds", "2", "--results", str(tmp_path / "results")]
     command.run(_args(tmp_path, *words))
     results = _files(tmp_path / "results")
-    monkeypatch.setattr(rounds, "start_line", None)
+    monkeypatch.setattr(starts, "start_line", None)
     with pytest.raises(ParamError, match="would be lost"):
         command.run(_args(tmp_path, *words, *change.split()))
     assert _files(tmp_path / "results") == results
@@ -251,7 +286,7 @@ def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypa
     words = ["rises", "--seeds", "1", "--rounds", "1", "--results", str(tmp_path / "results")]
     command.run(_args(tmp_path, *words))
     shutil.rmtree(tmp_path / ".seal")
-    monkeypatch.setattr(rounds, "start_line", None)
+    monkeypatch.setattr(starts, "start_line", None)
     for name, damaged, says in (
         ("outcomes", lambda table: table.slice(3), "outcomes of seal 3 0"),
         ("runs", lambda table: table.drop_columns(["metrics"]), "no column metrics"),

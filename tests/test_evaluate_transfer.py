@@ -8,7 +8,8 @@ from test_evaluate_experiment import FAULTY, PARAMS, SMALL, _args, _params
 from seal.commands import experiment as command
 from seal.core.errors import ParamError
 from seal.evaluate import transfer
-from seal.evaluate.experiment import folder_of, plan, run_jobs
+from seal.evaluate.experiment import run_jobs
+from seal.evaluate.jobs import folder_of, plan
 from seal.evaluate.transfer import place_of, run_transfer, summarise_transfer
 from seal.store.parquet import read_parquet
 

@@ -11,7 +11,7 @@ from seal.core.errors import ParamError
 from seal.evaluate.arms import ARMS, EXPERIMENTS
 
 if TYPE_CHECKING:
-    from seal.evaluate.experiment import Job
+    from seal.evaluate.jobs import Job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from seal.core.params import load_params
-    from seal.evaluate.experiment import plan, records, run_jobs
+    from seal.evaluate.experiment import records, run_jobs
+    from seal.evaluate.jobs import plan
     from seal.evaluate.results import restore
     from seal.store.params_file import params_with_preset, parse_settings, read_preset
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.params import Params
-from seal.evaluate.experiment import Job
+from seal.evaluate.jobs import Job
 
 
 def transfer(

@@ -13,12 +13,13 @@ from typing import Any
 from seal.core.params import Params, Round
 from seal.core.typed import plain, read
 from seal.env import load_env
-from seal.evaluate.experiment import Job, digest_of, each, folder_of, run_job, trained_policy
+from seal.evaluate.experiment import each, run_job, trained_policy
+from seal.evaluate.jobs import Job, digest_of, folder_of
 from seal.evaluate.results import OUTCOME
+from seal.evaluate.starts import policy_of_start
 from seal.evaluate.suite import evaluate_policy
 from seal.evaluate.summary import compare, outcomes
 from seal.interface.state import InterfaceState
-from seal.policy.start import start_policy
 from seal.store.files import read_json, write_json
 
 
@@ -102,8 +103,8 @@ def _transfer(job: Job, out: Path, places: Sequence[Place]) -> str:
 
 def _measure(job: Job, out: Path, place: Place, depth: int) -> list[list[Any]]:
     entry = read(Round, job.rounds[0], "round", complete=True)
-    home, env = load_env(job.env, **job.env_options), load_env(place.env, **place.options)
-    policy = trained_policy(job, out) if depth else start_policy(job.start["policy"], home, job.seed)
+    env = load_env(place.env, **place.options)
+    policy = trained_policy(job, out) if depth else policy_of_start(job, out)
     bare = InterfaceState()
     evaluation = evaluate_policy(env, policy, bare, entry.evaluate, entry.diagnose.priority, f"r{depth}", job.seed)
     return [[row[name] for name in OUTCOME] for row in evaluation.rows(f"r{depth}")]

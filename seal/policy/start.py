@@ -5,7 +5,6 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from seal.core.errors import ParamError
@@ -13,17 +12,8 @@ from seal.core.policy_settings import POLICIES, HfParams
 from seal.core.seeds import seed_for
 from seal.core.typed import read
 from seal.env.base import Environment
-from seal.policy import load_policy
-from seal.policy.base import Policy
 
 Progress = Callable[[dict[str, float]], None]
-
-
-def start_policy(spec: Mapping[str, Any], env: Environment | None = None, seed: int = 0) -> Policy:
-    """A fresh policy. `spec`: a `policy` entry of params.yaml (see seal.core.settings); a warm start needs `env`."""
-    with TemporaryDirectory() as folder:
-        write_start(spec, env, Path(folder), seed)
-        return load_policy(Path(folder))
 
 
 def write_start(

@@ -1,0 +1,57 @@
+"""What a line of rounds begins with, made once for all arms of a seed: a policy, and its score.
+
+Under the output folder of an experiment: `starts/<key>/policy/` and `starts/<key>/start.json`. Of several processes one
+makes it and the others wait; a warm start that was killed goes on where it was.
+"""
+
+from pathlib import Path
+
+from filelock import FileLock
+
+from seal.core.params import Round, Start
+from seal.core.typed import plain, read
+from seal.env import load_env
+from seal.evaluate.jobs import Job, digest_of
+from seal.evaluate.results import OUTCOME
+from seal.evaluate.rounds import Line, start_line
+from seal.policy import load_policy
+from seal.policy.base import Policy
+from seal.policy.start import write_start
+from seal.store.files import atomic_dir, read_json, write_json
+
+
+def policy_of_start(job: Job, out: Path) -> Policy:
+    """The policy before the first round. Each call loads it anew: rounds train it in place."""
+    start = plain(read(Start, job.start, "start", complete=True), short=True)
+    folder = _folder(out, [job.seed, job.env, job.env_options, start["policy"]])
+    if not (folder / "policy").exists():
+        with FileLock(f"{folder}.lock"):
+            if not (folder / "policy").exists():
+                with atomic_dir(folder / "policy") as made:
+                    env = load_env(job.env, **job.env_options)
+                    write_start(job.start["policy"], env, made, job.seed, resume_dir=folder / "warm")
+    return load_policy(folder / "policy")
+
+
+def line_of_start(job: Job, out: Path) -> Line:
+    """Depth 0: the start's policy and its evaluation, as the first round would evaluate."""
+    entry, policy = read(Round, job.rounds[0], "round", complete=True), policy_of_start(job, out)
+    how = [plain(entry.evaluate, short=True), entry.diagnose.priority]
+    folder = _folder(out, [job.seed, job.env, job.env_options, policy.hash, how])
+    path = folder / "start.json"
+    if not path.exists():
+        with FileLock(f"{folder}.lock"):
+            if not path.exists():
+                env = load_env(job.env, **job.env_options)
+                line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
+                outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
+                write_json(path, {"metrics": line.metrics, "outcomes": outcomes})
+    kept = read_json(path)
+    rows = [dict(zip(OUTCOME, outcome, strict=True)) for outcome in kept["outcomes"]]
+    return Line("r0", 0, policy, rows=rows, start_rows=rows, metrics=kept["metrics"])
+
+
+def _folder(out: Path, parts: list) -> Path:
+    folder = out / "starts" / digest_of(parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -8,8 +8,9 @@ from seal.store.params_file import merged
 Change = dict[str, Any]
 
 
-# Plain GRPO's update. Its own learning rate: at the higher one of our arms, with negative advantages, it unlearns.
-PLAIN: Change = {"lr": 3e-4, "negative": 1.0, "epsilon_high": 0.0, "rehearse": 0.0, "replay": 0, "loss": "dapo"}
+# Plain GRPO's update, and the learning rate that suits it where that is another than ours: nano's unlearns at 1e-3.
+PLAIN: Change = {"negative": 1.0, "epsilon_high": 0.0, "rehearse": 0.0, "replay": 0, "loss": "dapo"}
+PLAIN_RATE: Mapping[str, float] = {"nano": 3e-4}  # kind of policy -> train.lr
 
 
 def _change(
@@ -54,13 +55,15 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     "sft_static": lambda g: merged(ARMS["static"](g), {"train": {"algorithm": "sft", "condition": "stripped"}}),
     "seal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True),
 }
+PLAIN_ARMS = ("vanilla", "vanilla_pos", "paper")
 # What an arm does otherwise from its second round on: here the interface that the first round evolved stays.
 AFTER_FIRST: Mapping[str, Change] = {"open_loop": {"evolve": {"interface": "kept"}}}
 
 
-def changes_of(arm: str, group_size: int, rounds: int) -> list[Change]:
-    """What `arm` changes in each of its rounds."""
-    first = ARMS[arm](group_size)
+def changes_of(arm: str, group_size: int, rounds: int, policy: str) -> list[Change]:
+    """What `arm` changes in each of its rounds. `policy`: the kind of the start's policy."""
+    rate = {"lr": PLAIN_RATE[policy]} if arm in PLAIN_ARMS and policy in PLAIN_RATE else {}
+    first = merged(ARMS[arm](group_size), {"train": rate})
     return [merged(first, AFTER_FIRST.get(arm, {}) if depth else {}) for depth in range(rounds)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from seal.core.env_settings import ENVS
 from seal.core.errors import ParamError
-from seal.core.params import Params, Round, Start
+from seal.core.params import Params, Round, Start, check_round, check_trains
 from seal.core.typed import plain, read
 from seal.evaluate.arms import ARMS, EXPERIMENTS, changes_of
 from seal.store.params_file import merged, resolve
@@ -69,7 +69,7 @@ def plan(
     group_size = resolve(params, start, change)["collect"]["group_size"]
     for offset in range(seeds):
         for arm in arms or EXPERIMENTS[name]:
-            changes = changes_of(arm, group_size, rounds)
+            changes = changes_of(arm, group_size, rounds, origin.policy["kind"])
             entries = [resolve(params, start, merged(change, of_arm)) for of_arm in changes]
             jobs.append(
                 Job(
@@ -83,6 +83,14 @@ def plan(
                 )
             )
     return jobs
+
+
+def check_jobs(jobs: Sequence[Job]) -> None:
+    """Raise ParamError for a round whose parameters do not fit each other, or its start's policy: before any is run."""
+    for job in {job.arm: job for job in jobs}.values():
+        for entry in (read(Round, entry, "rounds.new") for entry in job.rounds):
+            check_round("rounds.new", entry)
+            check_trains("rounds.new", job.start["policy"], entry.train)
 
 
 def folder_of(job: Job, out: Path) -> Path:

@@ -32,7 +32,15 @@ def main(out: Path, minibatches: int, micro_batch: int) -> None:
     params = TrainParams(steps=STEPS, beta=0.01, num_iterations=2)
     loop = Loop(fresh(0), fresh, params, "r1")
     settings = OptimSettings(
-        STEPS, 14, lr=1e-2, minibatches=minibatches, num_iterations=2, beta=0.01, micro_batch=micro_batch, seed=7
+        STEPS,
+        14,
+        lr=1e-2,
+        minibatches=minibatches,
+        num_iterations=2,
+        beta=0.01,
+        micro_batch=micro_batch,
+        seed=7,
+        schedule="linear",
     )
     loop.run(policy, settings, out / "state")
     if rank().number == 0:

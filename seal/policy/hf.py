@@ -23,6 +23,7 @@ from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
 from seal.policy.generate import generate
 from seal.policy.sampling import uniforms
+from seal.policy.shards import accelerate_aside, sharded, shards
 
 SMOLLM2 = "smollm2"
 LORA_TARGETS = ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj")
@@ -148,7 +149,8 @@ class HFPolicy:
             from peft import get_peft_model_state_dict
 
             # Embeddings are never trained: looking whether they changed would ask the hub for the base.
-            _save_tensors(get_peft_model_state_dict(self.model, save_embedding_layers=False), path / ADAPTER)
+            adapter = {"state_dict": trained_weights(self.model), "save_embedding_layers": False}
+            _save_tensors(get_peft_model_state_dict(self.model, **adapter), path / ADAPTER)
             _write_json(path / ADAPTER_CONFIG, _plain(self.model.peft_config["default"].to_dict()))
         elif self.spec.train == "full":
             _save_tensors(trained_weights(self.model), path / WEIGHTS)
@@ -185,7 +187,9 @@ def new_hf(
         config.base_model_name_or_path = spec.base
     else:
         model.requires_grad_(spec.train == "full")
-    return HFPolicy(model.to(_device(device)), tokenizer, spec, digest, batch, serve=serve)
+    if not sharded(model):  # whose parts are where they belong
+        model = model.to(_device(device))
+    return HFPolicy(model, tokenizer, spec, digest, batch, serve=serve)
 
 
 def load_hf(path: Path, device: str = "auto", batch: int = 32, cache: Path | None = None) -> HFPolicy:
@@ -245,14 +249,27 @@ def _load_base(spec: HFSpec, cache: Path | None) -> tuple[torch.nn.Module, Any, 
         digest = ""
     logging.disable_progress_bar()
     try:
-        revision = spec.revision or None
+        revision, more = spec.revision or None, _sharding(spec)
         tokenizer = AutoTokenizer.from_pretrained(where, revision=revision)
-        model = AutoModelForCausalLM.from_pretrained(where, revision=revision, dtype=DTYPES[spec.dtype])
+        with accelerate_aside():
+            model = AutoModelForCausalLM.from_pretrained(where, revision=revision, dtype=DTYPES[spec.dtype], **more)
     except (OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         remedy = "check the name and the network, or give a local folder with config.json, tokenizer and safetensors"
         raise DependencyError("base model", f"{spec.base}: {reason}", remedy) from None
     return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
+
+
+def _sharding(spec: HFSpec) -> dict[str, Any]:
+    """What transformers is told where the launch asks for FSDP: to load this process's part of the base."""
+    processes = shards()
+    if processes == 1:
+        return {}
+    if spec.train != "lora":
+        raise ParamError("policy.train", spec.train, "lora: FSDP shards what stays as it is (without it: --multi_gpu)")
+    from transformers.distributed import DistributedConfig
+
+    return {"distributed_config": DistributedConfig(fsdp_size=processes)}
 
 
 def _folder_digest(folder: Path) -> str:

@@ -29,6 +29,7 @@ class Fresh:
 
     def __call__(self, step: int, seen: Sequence[Judged] = (), n: int = 0) -> list[Judged]:
         """The step's groups, their tasks chosen by what `seen` holds; or `n` groups of tasks that `seen` lacks."""
+        from seal.policy.shards import playing
         from seal.rollout.collect import collect, training_tasks
         from seal.rollout.plan import choose_tasks
 
@@ -43,7 +44,8 @@ class Fresh:
         self.policy.model.eval()
         where, (number, world) = (self.round_id, self.depth, self.run_seed, "train", step), rank()
         own = chosen[number::world]  # each process plays its share of the groups
-        rollouts = collect(self.env, self.policy, self.interface, self.collect_params, *where, chosen=own)
+        with playing(self.policy):
+            rollouts = collect(self.env, self.policy, self.interface, self.collect_params, *where, chosen=own)
         judged = [j for part in gathered(judge(self.env, rollouts, self.priority)) for j in part]
         order = {task.task_id: i for i, task in enumerate(chosen)}
         return sorted(judged, key=lambda j: order[j.rollout.task_id])

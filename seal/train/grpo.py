@@ -12,6 +12,8 @@ from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig
 
+from seal.core.errors import ParamError
+from seal.policy.shards import accelerate_aside, asked, sharded
 from seal.train.batch import Batch
 from seal.train.ranks import rank
 from seal.train.settings import OptimSettings, StepMetrics
@@ -103,10 +105,12 @@ def train(
     updates = settings.minibatches * settings.num_iterations
     callback = _AfterStep(first_step, updates, after_step)
 
-    def rate(calls: int) -> float:
-        return settings.rate(first_step * updates + calls // rank().world)  # accelerate calls once a process
+    def rate(update: int) -> float:
+        return settings.rate(first_step * updates + update)
 
-    with tempfile.TemporaryDirectory() as scratch, _unpatched(model), warnings.catch_warnings():
+    if asked() and rank().world > 1 and not sharded(model):
+        raise ParamError("FSDP", "a model that was not sharded", "an hf policy with train: lora, or --multi_gpu")
+    with tempfile.TemporaryDirectory() as scratch, _unpatched(model), accelerate_aside(), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # TRL sets an option that transformers has renamed
         trainer = SealGRPOTrainer(
             model,

@@ -19,6 +19,7 @@ from transformers import PrinterCallback
 from trl import GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head, pad, split_tensor_dict
 
+from seal.policy.shards import sharded
 from seal.train.batch import Batch, TrainRow
 from seal.train.plain import fill
 from seal.train.ranks import Rank, gathered, rank
@@ -89,7 +90,7 @@ class SealGRPOTrainer(GRPOTrainer):
             own = dict(model.named_parameters())
             fill(own, {name.replace(".default.", ".ref."): value for name, value in settings.reference.items()})
         base = model.get_base_model() if hasattr(model, "peft_config") else model
-        self.shares = can_share(base)
+        self.shares = can_share(base) and not sharded(base)  # whose processes must make equally many passes
         for patched in filter(None, (base, reference)):
             if self.shares:
                 add_scored_head(patched, self.temperature)

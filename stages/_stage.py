@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from seal.core.errors import ParamError, clear
-from seal.core.params import load_params
+from seal.core.params import check_trains, load_params
 from seal.env import env_of
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
@@ -104,7 +104,8 @@ def main(work: Callable[[Stage], None]) -> None:
         if name == "train" and "LOCAL_RANK" not in os.environ:
             launch(os.environ.get("SEAL_LAUNCH", ""))
         if name in STAGES:
-            lineage.round(stage.id)
+            start = lineage.entry(lineage.start(stage.id))
+            check_trains(f"rounds.{stage.id}", start.policy, lineage.round(stage.id).train)
         work(stage)
         _clock(stage, name, time.monotonic() - started)
     except KeyboardInterrupt:

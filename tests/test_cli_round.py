@@ -87,6 +87,58 @@ def test_mistakes_are_one_message_and_an_exit_code(workspace, capsys, words, cod
     assert (workspace / "params.yaml").read_text() == PARAMS
 
 
+SETTINGS = {  # what is typed -> what is said of it
+    "nope.x=1": "nope: unknown key",
+    "train.lrr=1": "did you mean lr",
+    "train..lr=1": "unknown key",
+    "train.lr=x": "type float",
+    "train=3": "a mapping",
+    "train={lr: x}": "train.lr: write a value of type float",
+    "train.clip=[1]": "list of 2",
+    "train.clip=[1,a]": "type float",
+    "train.clip=[3,1]": "low <= high",
+    "train.lr={": "as YAML does",
+    "train.lr=2001-99-99": "as YAML does",
+    "collect.evolved=99": "at most collect.group_size",
+    "diagnose.priority=[a]": "an order of",
+    "train.utility.nope=1": "use labels",
+    "parent=r0": "come from the lineage",
+    "env.x=1": "come from the lineage",
+    "train.lr": "key=value",
+    "=1": "key=value",
+}
+
+
+@pytest.mark.parametrize("command", [("round", "new"), ("experiment", "rises", "--arms", "vanilla")])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_wrong_setting_is_named_as_it_was_typed(workspace, capsys, command, setting):
+    """Before anyone plays. What an arm sets itself, --set does not reach."""
+    if command[0] == "experiment" and setting == "collect.evolved=99":
+        return
+    assert main([*command, "--set", "train.algorithm=none", "--set", setting]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: --set: {setting}\n  -> ") and SETTINGS[setting] in said
+    assert (workspace / "params.yaml").read_text() == PARAMS and not (workspace / ".seal").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("run",), ("run", "--rounds", "9"), ("experiment", "rises"), ("experiment", "parts", "--arms", "sft_static")],
+)
+def test_what_cannot_be_trained_is_told_before_anyone_plays(workspace, capsys, words):
+    main(["round", "new", "r1"])
+    capsys.readouterr()
+    assert main([*words]) == 2
+    assert "train.algorithm" in (said := capsys.readouterr()).err and "has no weights" in said.err
+    assert said.out == "" and {path.name for path in workspace.iterdir()} == {"params.yaml", "dvc.yaml"}
+
+
+def test_a_receiver_that_is_no_url_is_told_before_anyone_plays(workspace, capsys):
+    main(["round", "new", "r1", "--set", "train.algorithm=none"])
+    assert main(["run", "--otel", "foo"]) == 2
+    assert "OTLP endpoint: foo" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["[]", "3", '{"strict": "x"}', '{"strict": {"mean": null}}', "{", "{}"])
 def test_metrics_of_another_shape_are_one_clear_error(workspace, capsys, text):
     main(["round", "new"])

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from store_cases import write_tree
 
 from seal.cli import main
 from seal.core.errors import ArtifactError
@@ -41,6 +42,50 @@ def test_a_clone_without_data_says_how_to_get_it(tmp_path, capsys, words, told):
     assert main(["export", "preferences", *words, "--out", str(out), "--root", str(tmp_path)]) == 3
     said = capsys.readouterr().err
     assert told in said and "seal run" in said and "dvc pull" in said and "rrno" not in said and not out.exists()
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """r0 -> r1 -> r2, played by scripted policies, with nano's tokenizer: no pairs, but all tables."""
+    from seal.core.params import load_params
+    from seal.policy.nano import reader_policy
+    from seal.store.params_file import add_round, resolve
+
+    root = write_tree(tmp_path_factory.mktemp("tree"))
+    (root / "params.yaml").write_text(PARAMS)
+    for name, parent in (("r1", "r0"), ("r2", "r1")):
+        add_round(root / "params.yaml", name, resolve(load_params(root / "params.yaml"), parent, {}, name=name))
+        reader_policy().save(root / "data" / "rounds" / parent / "policy")
+    return root
+
+
+LOST = [
+    *(f"collect/{name}" for name in ("trajectories", "steps", "tokens")),
+    *("verify/verdicts", "verify/outcomes", "diagnose/diagnoses"),
+    *(f"train/{name}" for name in ("trajectories", "steps", "tokens", "verdicts", "outcomes", "diagnoses")),
+]
+
+
+@pytest.mark.parametrize("words", [(), ("r1",)])
+@pytest.mark.parametrize("lost", LOST)
+def test_a_missing_table_is_one_error_and_not_fewer_pairs(tree, tmp_path, capsys, lost, words):
+    path, out = tree / "data" / "rounds" / "r1" / f"{lost}.parquet", tmp_path / "p.jsonl"
+    path.rename(tmp_path / "kept")
+    try:
+        code = main(["export", "preferences", *words, "--out", str(out), "--root", str(tree)])
+    finally:
+        (tmp_path / "kept").rename(path)
+    said = capsys.readouterr().err
+    assert code == 3 and said.count("error: ") == 1 and str(path) in said and list(tmp_path.iterdir()) == []
+
+
+def test_a_round_that_was_not_trained_is_told(tree, tmp_path, capsys):
+    train, line = tree / "data" / "rounds" / "r1" / "train", ["export", "preferences", "--root", str(tree), "--out"]
+    assert main([*line, str(tmp_path / "p.jsonl")]) == 0 and "r1" not in capsys.readouterr().err
+    train.rename(train.with_name("gone"))
+    code = main([*line, str(tmp_path / "p.jsonl")])
+    train.with_name("gone").rename(train)
+    assert code == 0 and "r1: its collected rollouts alone" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", "{}", '"kind"'])

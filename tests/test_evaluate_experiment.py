@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import get_type_hints
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pytest
 
 from seal.commands import experiment as command
@@ -291,18 +292,33 @@ def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypa
         ("outcomes", lambda table: table.slice(3), "outcomes of seal 3 0"),
         ("runs", lambda table: table.drop_columns(["metrics"]), "no column metrics"),
         ("labels", lambda table: table.drop_columns(["pull"]), "no column pull"),
+        ("labels", lambda table: table.cast(_texts(table.schema)), "column seed is string, not int64"),
+        ("runs", lambda table: _metrics(table, "{"), "metrics: "),
+        ("runs", lambda table: _metrics(table, "[]"), "metrics is no object"),
+        ("runs", lambda table: _metrics(table, '{"strict": {}}'), "metrics has no 'total'"),
+        ("runs", None, "runs.parquet"),
+        ("outcomes", None, "outcomes.parquet"),
     ):
         path = tmp_path / "results" / f"{name}.parquet"
         whole = path.read_bytes()
-        write_parquet(path, damaged(read_parquet(path)))
+        write_parquet(path, damaged(read_parquet(path))) if damaged else path.unlink()
         before = _files(tmp_path / "results")
-        with pytest.raises(ArtifactError, match=says):
+        with pytest.raises(ArtifactError, match=says) as told:
             command.run(_args(tmp_path, *words))
+        assert f"git checkout -- {tmp_path / 'results'}" in told.value.remedy and "dvc" not in told.value.remedy
         assert _files(tmp_path / "results") == before
         path.write_bytes(whole)
     (tmp_path / "file").touch()
     with pytest.raises(ParamError, match="name a folder"):
         command.run(_args(tmp_path, *words[:-1], str(tmp_path / "file")))
+
+
+def _texts(schema):
+    return pa.schema([field.with_type(pa.string()) if field.name == "seed" else field for field in schema])
+
+
+def _metrics(table, text):
+    return table.set_column(table.column_names.index("metrics"), "metrics", pa.array([text] * table.num_rows))
 
 
 def test_names_are_read_once_each_and_without_their_spaces(tmp_path, capsys):

@@ -49,7 +49,16 @@ def test_the_command_writes_what_it_prints(tmp_path, capsys):
     }
 
 
-@pytest.mark.parametrize("words", [("transfer",), ("rises", "--to", "compliance"), ("transfer", "--to", "nowhere")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("transfer",),
+        ("rises", "--to", "compliance"),
+        ("transfer", "--to", "nowhere"),
+        ("transfer", "--to", "shop"),  # home
+        ("transfer", "--to", "compliance,shop"),
+    ],
+)
 def test_a_destination_is_asked_for_where_it_belongs(tmp_path, words):
     (tmp_path / "params.yaml").write_text(PARAMS)
     with pytest.raises(ParamError, match="--to|nowhere"):

@@ -103,7 +103,15 @@ def test_every_preset_fits_into_the_shipped_params(preset, tmp_path):
     assert set(names) <= set(found.rounds)
 
 
-@pytest.mark.parametrize(("preset", "says"), [({"nope": 1}, "preset.nope"), ({"envs": [1]}, "preset envs")])
+@pytest.mark.parametrize(("preset", "says"), [
+    ({"nope": 1}, "preset.nope"),
+    ({"envs": [1]}, "preset envs"),
+    ({"defaults": 3}, "preset defaults"),
+    ({"starts": {"z0": 3}}, "preset starts.z0"),
+    ({"starts": {"z0": None}}, "starts.z0.env"),
+    ({"rounds": {"z1": 3}}, "preset rounds.z1"),
+    ({"rounds": {"z1": {"train": {}}}}, "preset rounds.z1"),
+])  # fmt: skip
 def test_a_preset_with_anything_else_in_it_is_refused(tmp_path, preset, says):
     path = tmp_path / "params.yaml"
     path.write_text("envs: {shop: {}}\n")

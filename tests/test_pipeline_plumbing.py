@@ -27,6 +27,7 @@ starts:
     recipe: 1
     policy: {kind: scripted}
     evaluate: {split: test, tasks: 3, trials: 1, temperature: 0.0, measure_on: true, max_action_tokens: 24, context: 64}
+defaults: {train: {algorithm: none}}
 rounds:
 """
 
@@ -83,7 +84,10 @@ def test_a_branch_runs_its_six_stages_and_touches_no_other(tree):
 
 
 def test_changing_the_defaults_reruns_nothing(tree):
-    (tree / "params.yaml").write_text((tree / "params.yaml").read_text() + "defaults: {train: {lr: 0.9}}\n")
+    text = (tree / "params.yaml").read_text()
+    changed = text.replace("defaults: {train: {", "defaults: {train: {lr: 0.9, ")
+    assert changed != text
+    (tree / "params.yaml").write_text(changed)
     dvc(tree, "repro")
     assert ran(tree) == []
 

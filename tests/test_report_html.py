@@ -5,8 +5,10 @@ import re
 import shutil
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pytest
 
+from seal.cli import main
 from seal.commands import report as command
 from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
@@ -23,6 +25,8 @@ from seal.policy.scripted import FaultyPolicy
 from seal.report.experiments import curves, load_results
 from seal.report.html import page, write_report
 from seal.rollout.collect import collect
+from seal.store.parquet import read_parquet, write_parquet
+from seal.store.schemas import OF_JUDGES, OF_PLAY
 from seal.store.tables import (
     rows_of_tasks,
     write_table,
@@ -156,6 +160,76 @@ def test_experiments_are_tables_and_curves_where_results_lie(tree):
     assert found.pulled == {EVIL: {"state_mismatch": 0.4}, "seal": {"state_mismatch": 0.4}}
     assert not tags.open and "script" not in tags.seen and tags.seen.count("svg") == 7
     assert 'aria-label="curves-margin-shop"' in text and "margin/shop" in text
+
+
+def _lost(path):
+    path.unlink()
+
+
+def _emptied(path):
+    path.write_bytes(b"")
+
+
+def _others(path):
+    write_parquet(path, pa.table({"a": [1]}))
+
+
+def _without_strict(path):
+    write_parquet(path, read_parquet(path).drop_columns(["strict"]))
+
+
+def _as_text(path):
+    table = read_parquet(path)
+    write_parquet(path, table.cast(pa.schema([field.with_type(pa.string()) for field in table.schema])))
+
+
+def _half(path):
+    write_parquet(path, (table := read_parquet(path)).slice(table.num_rows // 2))
+
+
+RESULTS = [
+    *((name, change) for name in ("runs", "summary", "labels") for change in (_lost, _emptied, _others, _as_text)),
+    *(("summary", _without_strict), ("runs", _half), ("summary", _half)),
+]
+PLAYED = [
+    *(f"r1/{stage}/{name}.parquet" for stage in ("evaluate", "train") for name in (*OF_PLAY, *OF_JUDGES)),
+    *("r1/interface.json", "r1/metrics.json", "../tasks/shop.parquet"),
+]
+
+
+def _told(tree, path, change, capsys):
+    """The report's error, after a change of a file, which is taken back."""
+    before, capsys_before = path.read_bytes(), capsys.readouterr()
+    assert capsys_before.err == ""
+    change(path)
+    try:
+        assert main(["report", "--root", str(tree), "--out", str(tree / "page.html")]) == 3
+    finally:
+        path.write_bytes(before)
+    assert not (tree / "page.html").exists()
+    said = capsys.readouterr().err
+    assert said.count("error: ") == 1
+    return said
+
+
+@pytest.mark.parametrize(("name", "change"), RESULTS)
+def test_damaged_results_are_one_error_and_not_a_page_without_them(tree, capsys, name, change):
+    records = [_record(arm, seed, depth) for arm in ("vanilla", "seal") for seed in (0, 1) for depth in (0, 1)]
+    tasks, folder = {task.task_id: task for task in ENV.tasks()}, tree / "results" / "margin" / "shop"
+    rows = summarise(records, {id_: task.scenario_id for id_, task in tasks.items()})
+    write_results(folder, rows, records, tasks)
+    try:
+        said = _told(tree, folder / f"{name}.parquet", change, capsys)
+    finally:
+        shutil.rmtree(tree / "results")
+    place = folder if change is _half else folder / f"{name}.parquet"
+    assert f"{place}" in said and f"git checkout -- {place};" in said
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_what_lacks_of_a_round_is_one_error_and_not_a_page_without_it(tree, capsys, name):
+    path = (tree / "data" / "rounds" / name).resolve()
+    assert str(path) in _told(tree, path, _lost, capsys)
 
 
 def test_equal_rounds_give_equal_bytes_and_the_command_prints_the_table(tree, tmp_path, capsys):

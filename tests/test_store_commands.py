@@ -16,6 +16,7 @@ import pytest
 from store_cases import write_tree
 
 from seal.cli import main
+from seal.store.schemas import OF_JUDGES, OF_PLAY
 
 ROOT = Path(__file__).parents[1]
 PARAMS = (ROOT / "params.yaml").read_text()
@@ -149,6 +150,18 @@ def test_show_of_unclear_ids_says_so(seal):
     assert "no round has it" in err
 
 
+def test_an_episode_whose_task_is_gone_says_so(seal, tree, tmp_path):
+    path = tree / "data" / "tasks" / "shop.parquet"
+    id_ = pq.read_table(tree / "data/rounds/r1/evaluate/trajectories.parquet")["rollout_id"][0].as_py()
+    assert "data/tasks" not in seal("show", id_)[1]
+    path.rename(tmp_path / "kept")
+    try:
+        code, out, _ = seal("show", id_)
+    finally:
+        (tmp_path / "kept").rename(path)
+    assert code == 0 and "data/tasks" in out
+
+
 def test_an_episode_whose_steps_are_gone_is_no_empty_episode(tmp_path, capsys):
     root = write_tree(tmp_path)
     (root / "params.yaml").write_text(PARAMS)
@@ -158,13 +171,21 @@ def test_an_episode_whose_steps_are_gone_is_no_empty_episode(tmp_path, capsys):
     assert "steps.parquet" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("table", ["steps", "verdicts", "outcomes", "diagnoses"])
-def test_a_missing_table_of_an_evaluation_is_one_error(tmp_path, capsys, table):
-    root = write_tree(tmp_path)
-    (root / "params.yaml").write_text(PARAMS)
-    next(root.glob(f"data/rounds/r1/evaluate/{table}.parquet")).unlink()
-    assert main(["sql", f"SELECT count(*) FROM {table}", "--root", str(root)]) == 3
-    assert f"{table}.parquet" in capsys.readouterr().err
+LOST = [
+    *(f"{stage}/{name}" for stage in ("evaluate", "train") for name in (*OF_PLAY, *OF_JUDGES)),
+    *("collect/trajectories", "collect/steps", "verify/verdicts", "verify/outcomes", "diagnose/diagnoses"),
+]
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_missing_table_beside_others_is_one_error_and_not_fewer_rows(seal, tree, tmp_path, lost):
+    path = tree / "data" / "rounds" / "r1" / f"{lost}.parquet"
+    path.rename(tmp_path / "kept")
+    try:
+        code, out, err = seal("sql", f"SELECT count(*) FROM {path.stem}")
+    finally:
+        (tmp_path / "kept").rename(path)
+    assert (code, out) == (3, "") and err.count("error: ") == 1 and str(path) in err
 
 
 def _broken(tmp_path, capsys, change):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from seal.core.errors import ArtifactError
 from seal.core.params import Params
 from seal.core.settings import (
     CollectParams,
@@ -44,6 +45,15 @@ CASES = [
 PARTS = (CollectParams(), DiagnoseParams(), EvolveParams(), TrainParams(), EvaluateParams())
 ROUNDS = {name: Round(parent, "shop", *PARTS) for name, parent in (("r1", "r0"), ("r2", "r1"))}
 LINEAGE = Lineage(Params(RunParams(), FlowParams(), {"shop": {}}, {"r0": Start("shop", {})}, Defaults(), ROUNDS))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "stages: 3", "stages: {a: 3}", "stages: {a: {params: 3}}",
+                                  "stages: {a: {params: {params.yaml: [1]}}}"])  # fmt: skip
+def test_a_lock_that_is_none_is_one_error(tmp_path, text):
+    (tmp_path / "params.yaml").write_text(PARAMS % CASES[0][0])
+    (tmp_path / "dvc.lock").write_text(text)
+    with pytest.raises(ArtifactError, match=r"dvc\.lock(.|\n)*git checkout -- "):
+        changed_since(tmp_path, LINEAGE)
 
 
 @pytest.mark.parametrize(("values", "expected"), CASES)

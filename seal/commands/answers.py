@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seal.commands.places import file_place
 from seal.core.errors import ParamError
 
 if TYPE_CHECKING:
@@ -28,14 +29,13 @@ def form_of(form: str | None, output: Path | None) -> str:
     return form or (named if named in FORMATS else "table")
 
 
-def check_format(form: str, output: Path | None, limit: int) -> None:
-    """Raises ParamError before any work is done."""
+def check_format(form: str, output: Path | None, limit: int) -> Path | None:
+    """The file to write, before any work is done. Raises ParamError, MachineError."""
     if form == "parquet" and not output:
         raise ParamError("--format parquet", "without --output", "say where: --output FILE")
-    if output and (output.is_dir() or not output.parent.is_dir()):
-        raise ParamError("--output", output, "name a file in a folder that exists")
     if limit < 0:
         raise ParamError("--limit", limit, "a number of rows, 0 for all")
+    return file_place("--output", output)
 
 
 def write_answer(answer: "pa.Table", form: str, output: Path | None, limit: int) -> None:

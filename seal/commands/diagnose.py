@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seal.commands.answers import add_format
+from seal.commands.places import file_place
 from seal.core.errors import ParamError
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0, or what the raised SealError says."""
     if args.n < 0:
         raise ParamError("--n", args.n, "a number of tasks, 0 for all")
+    if args.sensitivity and args.output:
+        raise ParamError("--output", args.output, "--sensitivity prints its tables alone: leave it out")
     if args.input:
         from seal.commands.label_log import label_file
 
@@ -42,9 +45,8 @@ def run(args: argparse.Namespace) -> int:
 
         print_sensitivity(args.root, args.round, args.env)
         return 0
-    if args.output and (args.output.is_dir() or not args.output.parent.is_dir()):
-        raise ParamError("--output", args.output, "name a file in a folder that exists")
-    return inject([args.env] if args.env else ENVS, args.n, args.seed, args.output)
+    output = file_place("--output", args.output)
+    return inject([args.env] if args.env else ENVS, args.n, args.seed, output)
 
 
 def inject(names: Sequence[str], n: int, seed: int, output: Path | None = None) -> int:

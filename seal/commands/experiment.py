@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seal.commands.places import folder_place
 from seal.core.errors import ParamError
 from seal.evaluate.arms import ARMS, EXPERIMENTS
 
@@ -47,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from seal.core.params import load_params
     from seal.evaluate.experiment import records, run_jobs
-    from seal.evaluate.jobs import plan
+    from seal.evaluate.jobs import check_jobs, plan
     from seal.evaluate.results import restore
-    from seal.store.params_file import params_with_preset, parse_settings, read_preset
+    from seal.store.params_file import as_typed, params_with_preset, parse_settings, read_preset
 
     for option in ("seeds", "rounds", "workers"):
         if getattr(args, option) < 1:
@@ -65,8 +66,13 @@ def run(args: argparse.Namespace) -> int:
         params = load_params(path)
     start = args.start or first or next(iter(params.starts), "")
     change, env = parse_settings(args.set), parse_settings(args.env, "--env")
-    jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, change, env)
+    of_env = f"envs.{params.starts[start].env}" if start in params.starts else ""
+    with as_typed("--set", args.set, "rounds.new"), as_typed("--env", args.env, of_env):
+        jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, change, env)
+        check_jobs(jobs)
     out = args.out or args.root / ".seal" / "experiments" / start
+    for option, place in (("--out", out), ("--results", args.results)):
+        folder_place(option, place)
     say = partial(print, file=sys.stderr, flush=True)
     if bool(places) != (args.name == "transfer"):
         raise ParamError("--to", args.to or "nothing", "transfer needs it, as in --to compliance; no other takes it")

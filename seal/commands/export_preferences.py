@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from seal.commands.places import file_place
 from seal.core.errors import ArtifactError, RoundError
 from seal.core.types import Json
 
@@ -25,9 +26,9 @@ def run(args: argparse.Namespace) -> int:
     from seal.store.files import atomic_file
     from seal.train.preferences import preference_pairs, until_action
 
-    left_out, written = 0, 0
+    left_out, written, place = 0, 0, file_place("--out", args.out)
     rounds = _diagnosed(args.root, args.rounds)
-    with atomic_file(args.out) as part, part.open("w", encoding="utf-8") as out:
+    with atomic_file(place) as part, part.open("w", encoding="utf-8") as out:
         for round_id in rounds:
             tokenizer = _tokenizer(args.root, round_id)
             pairs = preference_pairs(_judged(args.root, round_id))
@@ -75,16 +76,17 @@ def _decoded(tokenizer: Any, ids: Iterable[int]) -> str:
 def _diagnosed(root: Path, named: Sequence[str]) -> Sequence[str]:
     """The rounds to read: those named, or all that are diagnosed. Raises ArtifactError where the data is not here."""
     from seal.core.params import load_params
-    from seal.store.lineage import Lineage, path_of
+    from seal.store.lineage import Lineage
+    from seal.train.stored import diagnosed_rounds
 
     lineage = Lineage(load_params(root / "params.yaml"))
-    there = {name for name in lineage.params.rounds if (path_of(root, name, "diagnose") / "diagnoses.parquet").exists()}
+    there = diagnosed_rounds(root, lineage.params.rounds)
     for name in named:
         if lineage.round(name) and name not in there:
             raise ArtifactError("round", f"{name}: not diagnosed here", GET.format(f" diagnose@{name}"))
     if not there:
         raise ArtifactError("rounds", f"none of {root.resolve()} is diagnosed here", GET.format(""))
-    return named or [name for name in lineage.params.rounds if name in there]
+    return named or there
 
 
 def _tokenizer(root: Path, round_id: str) -> Any:
@@ -101,10 +103,11 @@ def _tokenizer(root: Path, round_id: str) -> Any:
 
 
 def _judged(root: Path, round_id: str) -> list[Any]:
-    """The round's collected rollouts, and those of its training where it has any."""
+    """The round's collected rollouts, and those of its training where it has any: told where it was not trained."""
     from seal.store.lineage import path_of
-    from seal.train.stored import read_judged
+    from seal.train.stored import read_fresh, read_judged
 
     collect, verify, diagnose, train = (path_of(root, round_id, x) for x in ("collect", "verify", "diagnose", "train"))
-    fresh = read_judged(train, train, train) if (train / "trajectories.parquet").exists() else []
-    return [*read_judged(collect, verify, diagnose), *fresh]
+    if not train.is_dir():
+        print(f"{round_id}: its collected rollouts alone, its training is not here", file=sys.stderr)
+    return [*read_judged(collect, verify, diagnose), *read_fresh(train)]

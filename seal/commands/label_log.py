@@ -22,7 +22,7 @@ def label_file(path: Path, form: str | None = None, output: Path | None = None, 
     from seal.diagnose.log_file import JSONL_OF
 
     form = form_of(form, output)
-    check_format(form, output, limit)
+    output = check_format(form, output, limit)
     counts: Counter[str] = Counter()
     rows, skipped = _labels(path, counts)
     turns = sum(counts.values())

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from seal.core.errors import ParamError
+from seal.commands.places import file_place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +19,7 @@ def run(args: argparse.Namespace) -> int:
     from seal.store.lineage import Lineage
     from seal.store.stale import changed_since
 
-    if args.out and (args.out.is_dir() or not args.out.parent.is_dir()):
-        raise ParamError("--out", args.out, "name a file in a folder that exists")
+    out = file_place("--out", args.out)
     print(results_table(args.root))
     lineage = Lineage(load_params(args.root / "params.yaml"))
     for name, key in changed_since(args.root, lineage, changed_tools(args.root, lineage)).items():
@@ -28,5 +27,5 @@ def run(args: argparse.Namespace) -> int:
     if not args.table:
         from seal.report.html import write_report
 
-        print(f"report: {write_report(args.root, args.out)}")
+        print(f"report: {write_report(args.root, out)}")
     return 0

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from seal.commands.custom_env import changed_tools
-from seal.core.errors import ParamError, RoundError
+from seal.core.errors import RoundError
 from seal.core.params import load_params
 from seal.store.lineage import Lineage, find_root
 from seal.store.metrics import read_metrics
-from seal.store.params_file import add_round, next_id, parse_settings, resolve
+from seal.store.params_file import add_round, as_typed, next_id, parse_settings, resolve
 from seal.store.stale import changed_since
 
 
@@ -37,14 +37,13 @@ def run(args: argparse.Namespace) -> int:
         return 0
     parent = args.parent or _last(lineage)
     lineage.entry(parent)
-    if fixed := [item for item in args.set if item.partition("=")[0].strip() in ("parent", "env", "recipe")]:
-        raise ParamError("--set", fixed[0], "parent, env and recipe come from the lineage: use --parent or --from")
     like = None
     if args.action == "branch":
         siblings = lineage.children(parent)
         like = lineage.round(siblings[0]) if siblings else None
     name = args.id or next_id(lineage.params, parent)
-    add_round(root / "params.yaml", name, resolve(lineage.params, parent, parse_settings(args.set), like, name))
+    with as_typed("--set", args.set, f"rounds.{name}"):
+        add_round(root / "params.yaml", name, resolve(lineage.params, parent, parse_settings(args.set), like, name))
     print(f"added {name} (parent {parent}); run it: seal run")
     return 0
 

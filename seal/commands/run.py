@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
-from seal.core.params import load_params
+from seal.core.params import check_trains, load_params
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
 from seal.store.params_file import add_preset, read_preset
 from seal.store.repro import StageError, alive, environment, is_current, stop, tied
@@ -32,6 +32,14 @@ def run(args: argparse.Namespace) -> int:
         raise ParamError("rounds", "none", "add a start to params.yaml, or take a preset: seal run --preset shop-nano")
     if args.rounds is not None and args.rounds < 1:
         raise ParamError("--rounds", args.rounds, "at least 1")
+    if args.otel:
+        from seal.report.otel import Endpoint
+
+        Endpoint(args.otel)  # a URL, or an error now
+    for name in wanted:
+        if lineage.parent(name):
+            start = lineage.entry(lineage.start(name))
+            check_trains(f"rounds.{name}", start.policy, lineage.round(name).train)
     started = time.monotonic()
     enough = args.rounds is None or lineage.depth(wanted[-1]) >= args.rounds
     if enough and not changed_tools(root, lineage) and is_current(root, targets_of(lineage, wanted)):

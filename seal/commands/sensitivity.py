@@ -68,13 +68,10 @@ def _played(root: Path, round_id: str | None, env_name: str | None) -> "tuple[st
     if (root / "params.yaml").is_file() and not env_name:
         from seal.core.params import load_params
         from seal.store.lineage import Lineage, path_of
-        from seal.train.stored import read_judged
+        from seal.train.stored import diagnosed_rounds, read_judged
 
         lineage = Lineage(load_params(root / "params.yaml"))
-        collected = [
-            id for id, _ in lineage.walk() if path_of(root, id, "diagnose").joinpath("diagnoses.parquet").exists()
-        ]
-        collected = [id for id in collected if path_of(root, id, "collect").exists()]
+        collected = diagnosed_rounds(root, (id for id, _ in lineage.walk() if lineage.parent(id)))
         if round_id and round_id not in collected:
             raise RoundError(
                 "collected round", round_id, f"diagnosed rounds: {', '.join(collected) or 'none yet: seal run'}"

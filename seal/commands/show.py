@@ -58,6 +58,8 @@ def _episode(con: Any, t: dict[str, Any], most: int | None) -> Iterator[str]:
     verdicts = {row["turn"]: nouns.verdict_of(row) for row in of("verdicts", "turn")}
     diagnoses = [nouns.diagnosis_of(row) for row in of("diagnoses", "turn, rank")]
     yield from _head(t)
+    if not task:
+        yield "           no table in data/tasks has it, so what the user says is not shown: `dvc checkout`"
     yield from _tools(con, t, task)
     n_turns = max([t["n_turns"] or 0, *(step.turn + 1 for step in steps), *(d.turn + 1 for d in diagnoses)])
     for turn in range(n_turns):

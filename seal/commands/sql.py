@@ -23,11 +23,11 @@ def run(args: argparse.Namespace) -> int:
 
     form = form_of(args.format, args.output)
     limit = args.limit if args.limit is not None else ROWS if form == "table" and not args.output else 0
-    check_format(form, args.output, limit)
+    output = check_format(form, args.output, limit)
     if args.explain and form != "table":
         raise ParamError("--explain", f"with --format {form}", "a plan is text: leave the format out")
     query = f"EXPLAIN {args.query}" if args.explain else args.query
     cut = limit and form == "table" and not args.output
     most = limit + 1 if cut else limit  # one more row tells that there are more
-    write_answer(ask(open_root(args.root), query, 0 if args.explain else most), form, args.output, limit)
+    write_answer(ask(open_root(args.root), query, 0 if args.explain else most), form, output, limit)
     return 0

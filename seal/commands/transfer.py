@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from seal.core.errors import ParamError
 from seal.core.params import Params
 from seal.evaluate.jobs import Job
 
@@ -20,10 +21,12 @@ def transfer(
     """Run and measure what is missing, print the table, write the results."""
     from seal.env import load_env
     from seal.evaluate.results import write_transfer
-    from seal.evaluate.transfer import place_of, run_transfer, summarise_transfer
+    from seal.evaluate.transfer import Place, place_of, run_transfer, summarise_transfer
     from seal.report.experiments import transfer_table
 
     places = [place_of(params, name) for name in names]
+    if (home := Place(jobs[0].env, jobs[0].env_options)) in places:
+        raise ParamError("--to", home.env, "policies are trained there, and home is measured anyway: leave it out")
     found = run_transfer(jobs, out, places, workers, say)
     envs: dict[str, Any] = {"": load_env(jobs[0].env, **jobs[0].env_options)}
     envs |= {place.env: load_env(place.env, **place.options) for place in places}

@@ -7,6 +7,8 @@ configuration, a file or a contract, and each ends the process with the exit cod
 import errno
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -71,9 +73,20 @@ REFUSALS = {  # errno -> remedy
     errno.EEXIST: "something else stands there already: name another place",
     errno.EISDIR: "a folder stands where a file is wanted: name another place",
     errno.EBUSY: "it is in use: name another place",
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.ELOOP: "links lead in a circle there: name another place",
 }
 # libraries that have no OSError of their own say it in words, some with the path
 _IN_WORDS = re.compile(r"(?:\[Errno |\(os error )(\d+)[\])](?:[^:'\n]*: '([^'\n]+)')?")
+
+
+@contextmanager
+def mended_by(remedy: str) -> Iterator[None]:
+    """Say `remedy` of a file that cannot be used: whoever reads a file knows better where it comes from."""
+    try:
+        yield
+    except (ArtifactError, ContractError) as error:
+        raise type(error)(error.thing, error.value, remedy) from None
 
 
 def clear(error: Exception) -> SealError:

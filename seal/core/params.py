@@ -13,7 +13,7 @@ from typing import Any
 from seal.core.env_settings import ENVS
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
-from seal.core.policy_settings import POLICIES
+from seal.core.policy_settings import POLICIES, UNTRAINED
 from seal.core.settings import (
     RECIPE,
     CollectParams,
@@ -44,6 +44,8 @@ __all__ = [
     "RunParams",
     "Start",
     "TrainParams",
+    "check_round",
+    "check_trains",
     "load_params",
     "load_yaml",
     "parse_params",
@@ -95,9 +97,11 @@ def load_yaml(path: Path) -> Any:
 
     try:
         return YAML(typ="safe", pure=True).load(path.read_text())
-    except OSError:
+    except FileNotFoundError:
         raise ParamError("parameters", path, "run inside a SEAL workspace (a folder with params.yaml)") from None
-    except (YAMLError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ParamError("parameters", f"{path}: {error.strerror}", "name a YAML file that can be read") from None
+    except (YAMLError, ValueError, RecursionError) as error:
         raise ParamError("parameters", f"{path}: {error}", "mend the YAML") from None
 
 
@@ -128,9 +132,7 @@ def _check(params: Params) -> None:
             known = ", ".join((*params.starts, *params.rounds))
             raise ParamError(f"{path}.parent", entry.parent, f"unknown round; known: {known}")
         _check_entry(params, path, entry)
-        if entry.collect.evolved > entry.collect.group_size:
-            raise ParamError(f"{path}.collect.evolved", entry.collect.evolved, "at most collect.group_size")
-        _check_labels(path, entry)
+        check_round(path, entry)
     for name in params.rounds:
         seen, current = [name], name
         while (current := params.rounds[current].parent) in params.rounds:
@@ -148,7 +150,19 @@ def _check_entry(params: Params, path: str, entry: Start | Round) -> None:
         raise ParamError(f"{path}.recipe", entry.recipe, f"this version knows recipes up to {RECIPE}: update it")
 
 
-def _check_labels(path: str, entry: Round) -> None:
+def check_trains(path: str, policy: Mapping[str, Any], train: TrainParams) -> None:
+    """Raise ParamError for an update of a policy (the start's, as an entry) that has no weights to train."""
+    if train.algorithm == "none" or not train.steps:
+        return
+    if policy["kind"] in UNTRAINED or policy.get("train") == "none":
+        remedy = f"use none: the start's policy ({policy['kind']}) has no weights that are trained"
+        raise ParamError(f"{path}.train.algorithm", train.algorithm, remedy)
+
+
+def check_round(path: str, entry: Round) -> None:
+    """Raise ParamError for fields of a round that do not fit each other."""
+    if entry.collect.evolved > entry.collect.group_size:
+        raise ParamError(f"{path}.collect.evolved", entry.collect.evolved, "at most collect.group_size")
     failures = [str(label) for label in DEFAULT_PRIORITY]
     order = entry.diagnose.priority
     if not isinstance(order, str) and (len(set(order)) < len(order) or not set(order) <= FAILURES):

@@ -88,6 +88,7 @@ class HfParams:
     serve: ServeParams = field(default_factory=ServeParams)
 
 
+UNTRAINED = frozenset({"endpoint", "scripted"})  # kinds without weights here
 POLICIES: Mapping[str, type] = {
     "nano": NanoParams,
     "hf": HfParams,

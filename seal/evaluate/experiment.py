@@ -15,12 +15,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from seal.core.errors import mended_by
 from seal.core.params import Round
 from seal.core.typed import read
 from seal.evaluate.jobs import Job, folder_of
-from seal.evaluate.results import OUTCOME, record
+from seal.evaluate.results import METRICS, OUTCOME, RECORD, record
 from seal.interface.state import load_interface
-from seal.store.files import read_json, write_json
+from seal.store.files import read_record, write_json
 from seal.store.tables import write_table
 from seal.train.pull import pull
 from seal.train.replay import replay_of, rows_of_replay
@@ -53,7 +54,7 @@ def run_job(job: Job, out: Path, on_round: Callable[[str], None] | None = None) 
     done = _done(job, folder)
     if done <= len(job.rounds):
         _continue(job, out, done, on_round or (lambda text: None))
-    last = read_json(folder / f"r{len(job.rounds)}.json")["metrics"]
+    last = read_record(folder / f"r{len(job.rounds)}.json", RECORD)["metrics"]
     return f"{job.arm} seed {job.seed}: strict {100 * last['strict']['mean']:.1f}%"
 
 
@@ -62,7 +63,7 @@ def records(jobs: Sequence[Job], out: Path) -> list[dict[str, Any]]:
     found = []
     for job in jobs:
         for depth in range(_done(job, folder_of(job, out))):
-            kept = read_json(folder_of(job, out) / f"r{depth}.json")
+            kept = read_record(folder_of(job, out) / f"r{depth}.json", RECORD)
             found.append({"arm": job.arm, "seed": job.seed, "depth": depth, **kept})
     return found
 
@@ -83,7 +84,7 @@ def trained_policy(job: Job, out: Path) -> Any:
 def _kept(job: Job, folder: Path) -> dict[str, Any]:
     """line.json of the round whose policy is kept, where that round is one of this job's; else nothing."""
     path = folder / "state" / "line.json"
-    kept = read_json(path) if path.exists() else {}
+    kept = read_record(path, _LINE) if path.exists() else {}
     return kept if kept and kept["digest"] == job.digest(kept["depth"]) else {}
 
 
@@ -91,7 +92,7 @@ def _done(job: Job, folder: Path) -> int:
     """How many rounds, the start's evaluation included, are there and fit."""
     for depth in range(len(job.rounds) + 1):
         path = folder / f"r{depth}.json"
-        if not path.exists() or read_json(path)["digest"] != job.digest(depth):
+        if not path.exists() or read_record(path, RECORD)["digest"] != job.digest(depth):
             return depth
     return len(job.rounds) + 1
 
@@ -107,16 +108,17 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
     torch.set_num_threads(job.threads)
     env, folder = load_env(job.env, **job.env_options), folder_of(job, out)
     state, kept = folder / "state", _kept(job, folder)
-    resumed = bool(kept) and kept["depth"] >= done - 1
+    resumed = bool(kept) and kept["depth"] in (done - 1, done)  # done: killed before it was written down
     if resumed:
         trained = (state / "policy").exists()
-        line = Line(
-            policy=load_policy(state / "policy") if trained else policy_of_start(job, out),
-            interface=load_interface(state / "interface.json"),
-            factors=Factors.of_json(kept["factors"]),
-            replay=replay_of(state / "replay.parquet"),
-            **{name: kept[name] for name in _OF_LINE},
-        )
+        with mended_by(f"remove the folder, the line is then run again: rm -r {state}"):
+            line = Line(
+                policy=load_policy(state / "policy") if trained else policy_of_start(job, out),
+                interface=load_interface(state / "interface.json"),
+                factors=Factors.of_json(kept["factors"]),
+                replay=replay_of(state / "replay.parquet"),
+                **{name: kept[name] for name in _OF_LINE},
+            )
     else:
         line = line_of_start(job, out)
     if any(entry["train"].get("reference") == "start" for entry in job.rounds):
@@ -131,7 +133,11 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
 
 
-_OF_LINE = ("round_id", "depth", "profile", "rows", "start_rows", "metrics")
+_OF_LINE = {
+    **{"round_id": str, "depth": int, "profile": [dict], "metrics": METRICS},
+    **dict.fromkeys(("rows", "start_rows"), [dict.fromkeys(OUTCOME, object)]),
+}
+_LINE = {"digest": str, "factors": dict, "pull": dict, **_OF_LINE}
 
 
 def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None:
@@ -148,6 +154,5 @@ def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None
 
 
 def _write(job: Job, folder: Path, line: Any, pulled: Mapping[str, float]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
     write_json(folder / f"r{line.depth}.json", record(job.digest(line.depth), line.metrics, pulled, outcomes))

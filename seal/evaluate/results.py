@@ -14,13 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from seal.core.errors import ArtifactError, ParamError
+from seal.core.errors import ArtifactError, ParamError, mended_by
 from seal.core.types import Task
-from seal.store.files import read_json, write_json
+from seal.store.files import NUMBER, new_folder, read_record, unlike, write_json
 from seal.store.parquet import read_parquet, write_parquet
 
 OUTCOME = ("split", "mode", "task_id", "trial", "success", "progress")
-MEND = "take it from git again (`git checkout`), or name another folder"
 COST = ("rollouts", "tokens", "updates")
 RUNS = pa.schema(
     [
@@ -33,17 +32,28 @@ RUNS = pa.schema(
     + [(name, pa.int64()) for name in COST]
     + [("outcomes", pa.int64()), ("metrics", pa.string())]
 )
-LABELS = pa.schema(
-    [("arm", pa.string()), ("seed", pa.int64()), ("round", pa.int64()), ("label", pa.string())]
-    + [("rate", pa.float64()), ("pull", pa.float64())]
+_RUN = [("arm", pa.string()), ("seed", pa.int64()), ("round", pa.int64())]
+LABELS = pa.schema([*_RUN, ("label", pa.string()), ("rate", pa.float64()), ("pull", pa.float64())])
+OUTCOMES = pa.schema(
+    [*_RUN, ("split", pa.string()), ("mode", pa.string()), ("task_id", pa.string()), ("trial", pa.int64())]
+    + [("success", pa.bool_()), ("progress", pa.float64())]
 )
+ESTIMATES = ("strict", "dev", "on", "gain", "margin", "behind")
+SUMMARY = pa.schema(
+    [("arm", pa.string()), ("depth", pa.int64()), ("seeds", pa.int64())]
+    + [(f"{name}{end}", pa.float64()) for name in ESTIMATES for end in ("", "_low", "_high")]
+    + [(name, pa.float64()) for name in COST]
+)
+SCHEMAS = {"runs": RUNS, "summary": SUMMARY, "labels": LABELS, "outcomes": OUTCOMES}
+METRICS = {"strict": {"mean": NUMBER}, "total": dict.fromkeys(COST, NUMBER)}
+RECORD = {"digest": str, "metrics": METRICS, "pull": dict, "outcomes": [(str, str, str, int, bool, NUMBER)]}
 
 
 def write_results(
     folder: Path, rows: Sequence[Mapping[str, Any]], records: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task]
 ) -> None:
     """Write the four tables: `rows` of seal.evaluate.summary.summarise, `records` of seal.evaluate.experiment."""
-    folder.mkdir(parents=True, exist_ok=True)
+    new_folder(folder)
     runs, labels, outcomes = [], [], []
     for r in records:
         key = {"arm": r["arm"], "seed": r["seed"], "round": r["depth"]}
@@ -74,7 +84,7 @@ def write_transfer(
 
     Args: see seal.evaluate.transfer. A destination "" is home.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    new_folder(folder)
     outcomes = []
     for f in found:
         key = {"to": f["to"], "arm": f["arm"], "seed": f["seed"], "round": f["depth"]}
@@ -93,11 +103,9 @@ def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str])
     Args: `wanted` maps (arm, seed, round) to the digest of every record that is asked for. The folder will be written
     anew with these. Raises ParamError when it holds others, which would be lost, ArtifactError when it is damaged.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ParamError("--results", folder, "name a folder")
-    if not (folder / "runs.parquet").exists():
+    if not holds_results(folder):
         return 0
-    runs = _read(folder / "runs.parquet", RUNS.names)
+    runs = read_result(folder, "runs")
     for run in runs:
         if wanted.get((run["arm"], run["seed"], run["round"])) != run["digest"]:
             told = f"{folder} holds {run['arm']}, seed {run['seed']}, round {run['round']}"
@@ -105,9 +113,9 @@ def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str])
             raise ParamError("--results", told, remedy)
     outcomes: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
     pulled: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-    for row in _read(folder / "outcomes.parquet", ("arm", "seed", "round", *OUTCOME)):
+    for row in read_result(folder, "outcomes"):
         outcomes[row["arm"], row["seed"], row["round"]].append([row[name] for name in OUTCOME])
-    for row in _read(folder / "labels.parquet", LABELS.names):
+    for row in read_result(folder, "labels"):
         if row["pull"] is not None:
             pulled[row["arm"], row["seed"], row["round"]][row["label"]] = row["pull"]
     restored = 0
@@ -116,20 +124,46 @@ def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str])
         path = out / run["arm"] / f"s{run['seed']}" / f"r{run['round']}.json"
         if len(outcomes[key]) != run["outcomes"]:
             told = f"{folder}: {len(outcomes[key])} of {run['outcomes']} outcomes of {' '.join(map(str, key))}"
-            raise ArtifactError("results", told, MEND)
-        if not path.exists() or read_json(path).get("digest") != run["digest"]:
-            metrics = json.loads(run["metrics"])
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(path, record(run["digest"], metrics, pulled[key], outcomes[key]))
+            raise ArtifactError("results", told, mend(folder))
+        if not path.exists() or read_record(path, RECORD)["digest"] != run["digest"]:
+            write_json(path, record(run["digest"], _metrics(folder, run), pulled[key], outcomes[key]))
             restored += 1
     return restored
 
 
-def _read(path: Path, names: Sequence[str]) -> list[dict[str, Any]]:
-    table = read_parquet(path)
-    if missing := [name for name in names if name not in table.column_names]:
-        raise ArtifactError("results", f"{path} has no column {missing[0]}", MEND)
-    return table.select(list(names)).to_pylist()
+def holds_results(folder: Path) -> bool:
+    """Whether a folder has any of the tables; one that lacks some is damaged."""
+    return any((folder / f"{name}.parquet").exists() for name in SCHEMAS)
+
+
+def mend(path: Path) -> str:
+    """What to do about a damaged folder of results, or a table of it."""
+    return f"take it from git again: git checkout -- {path}; or remove the folder, and run the experiment again"
+
+
+def read_result(folder: Path, name: str, columns: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rows of one of the four tables, with these of its columns in SCHEMAS (default: all). Raises ArtifactError."""
+    path = folder / f"{name}.parquet"
+    schema = pa.schema([field for field in SCHEMAS[name] if not columns or field.name in columns])
+    with mended_by(mend(path)):
+        table = read_parquet(path)
+        for field in schema:
+            if field.name not in table.column_names:
+                raise ArtifactError("results", f"{path} has no column {field.name}", "")
+            if (kind := table.schema.field(field.name).type) not in (field.type, pa.null()):
+                raise ArtifactError("results", f"{path}: column {field.name} is {kind}, not {field.type}", "")
+    return table.select(schema.names).to_pylist()
+
+
+def _metrics(folder: Path, run: Mapping[str, Any]) -> dict[str, Any]:
+    path = folder / "runs.parquet"
+    try:
+        metrics = json.loads(run["metrics"])
+    except (TypeError, ValueError) as error:
+        raise ArtifactError("results", f"{path}: metrics: {error}", mend(path)) from None
+    if told := unlike(metrics, METRICS, "metrics"):
+        raise ArtifactError("results", f"{path}: {told}", mend(path))
+    return metrics
 
 
 def record(

@@ -8,16 +8,17 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from seal.core.errors import mended_by
 from seal.core.params import Round, Start
 from seal.core.typed import plain, read
 from seal.env import load_env
 from seal.evaluate.jobs import Job, digest_of
-from seal.evaluate.results import OUTCOME
+from seal.evaluate.results import OUTCOME, RECORD
 from seal.evaluate.rounds import Line, start_line
 from seal.policy import load_policy
 from seal.policy.base import Policy
 from seal.policy.start import write_start
-from seal.store.files import atomic_dir, read_json, write_json
+from seal.store.files import atomic_dir, new_folder, read_record, write_json
 
 
 def policy_of_start(job: Job, out: Path) -> Policy:
@@ -30,7 +31,8 @@ def policy_of_start(job: Job, out: Path) -> Policy:
                 with atomic_dir(folder / "policy") as made:
                     env = load_env(job.env, **job.env_options)
                     write_start(job.start["policy"], env, made, job.seed, resume_dir=folder / "warm")
-    return load_policy(folder / "policy")
+    with mended_by(f"remove the folder, it is made again: rm -r {folder}"):
+        return load_policy(folder / "policy")
 
 
 def line_of_start(job: Job, out: Path) -> Line:
@@ -46,12 +48,10 @@ def line_of_start(job: Job, out: Path) -> Line:
                 line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
                 outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
                 write_json(path, {"metrics": line.metrics, "outcomes": outcomes})
-    kept = read_json(path)
+    kept = read_record(path, {name: RECORD[name] for name in ("metrics", "outcomes")})
     rows = [dict(zip(OUTCOME, outcome, strict=True)) for outcome in kept["outcomes"]]
     return Line("r0", 0, policy, rows=rows, start_rows=rows, metrics=kept["metrics"])
 
 
 def _folder(out: Path, parts: list) -> Path:
-    folder = out / "starts" / digest_of(parts)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return new_folder(out / "starts" / digest_of(parts))

@@ -15,12 +15,14 @@ from seal.core.typed import plain, read
 from seal.env import load_env
 from seal.evaluate.experiment import each, run_job, trained_policy
 from seal.evaluate.jobs import Job, digest_of, folder_of
-from seal.evaluate.results import OUTCOME
+from seal.evaluate.results import OUTCOME, RECORD
 from seal.evaluate.starts import policy_of_start
 from seal.evaluate.suite import evaluate_policy
 from seal.evaluate.summary import compare, outcomes
 from seal.interface.state import InterfaceState
-from seal.store.files import read_json, write_json
+from seal.store.files import read_record, write_json
+
+_RECORD = {name: RECORD[name] for name in ("digest", "outcomes")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,11 @@ def run_transfer(
     for job in jobs:
         for depth in (0, len(job.rounds)):
             key = {"arm": job.arm, "seed": job.seed, "depth": depth}
-            home = read_json(folder_of(job, out) / f"r{depth}.json")
+            home = read_record(folder_of(job, out) / f"r{depth}.json", RECORD)
             found.append({**key, "to": "", "outcomes": home["outcomes"]})
             for place in places:
-                found.append({**key, "to": place.env, "outcomes": read_json(_path(out, job, place, depth))["outcomes"]})
+                there = read_record(_path(out, job, place, depth), _RECORD)
+                found.append({**key, "to": place.env, "outcomes": there["outcomes"]})
     return found
 
 
@@ -96,7 +99,7 @@ def _transfer(job: Job, out: Path, places: Sequence[Place]) -> str:
         for depth in (0, len(job.rounds)):
             path = _path(out, job, place, depth)
             digest = _digest(job, place, depth)
-            if not path.exists() or read_json(path)["digest"] != digest:
+            if not path.exists() or read_record(path, _RECORD)["digest"] != digest:
                 write_json(path, {"digest": digest, "outcomes": _measure(job, out, place, depth)})
     return f"{told}, measured on {', '.join(place.env for place in places)}"
 

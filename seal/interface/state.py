@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seal.core.errors import ArtifactError
 from seal.core.types import Json
+from seal.store.files import read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,13 @@ class InterfaceState:
         return json.dumps({"version": 1, "items": rows}, indent=1, sort_keys=True) + "\n"
 
 
+_SHAPE = {"items": [dict.fromkeys(("kind", "target", "where", "text", "label", "born_in"), str)]}
+
+
 def load_interface(path: Path) -> InterfaceState:
     """Read `interface.json`. Raises ArtifactError when it is missing or is not one."""
+    rows = read_json(path, _SHAPE)["items"]
     try:
-        rows = json.loads(path.read_text())["items"]
         return InterfaceState(tuple(Item(**{k: v for k, v in row.items() if k != "id"}) for row in rows))
-    except FileNotFoundError:
-        raise ArtifactError("interface snapshot", path, "run the stage that writes it, or `dvc checkout`") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except TypeError as error:
         raise ArtifactError("interface snapshot", f"{path}: {error}", "restore it with `dvc checkout`") from None

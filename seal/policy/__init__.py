@@ -33,4 +33,4 @@ def load_policy(path: Path) -> Policy:
         from seal.policy.scripted import load_scripted
 
         return load_scripted(path)
-    raise ArtifactError("policy kind", kind, "known kinds: nano, hf, endpoint, scripted")
+    raise ArtifactError("policy kind", f"{path}: {kind}", "known kinds: nano, hf, endpoint, scripted")

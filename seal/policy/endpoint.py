@@ -23,7 +23,7 @@ from seal.policy.chat import CUT, asked, described, responses
 from seal.policy.sampling import request_seed
 from seal.store.completions import Unanswered
 from seal.store.completions import asked as ask
-from seal.store.files import atomic_file
+from seal.store.files import atomic_file, read_record
 from seal.tools.parse import format_calls
 
 SYSTEM, USER, ASSISTANT, END = range(256, 260)  # behind the bytes
@@ -120,11 +120,7 @@ class EndpointPolicy:
         name = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         path = Path(self.params.cache) / f"{name}.json"
         if path.exists():
-            try:
-                kept = json.loads(path.read_text(encoding="utf-8"))["answer"]
-                return {"text": str(kept["text"]), "finish": str(kept["finish"])}
-            except (OSError, ValueError, LookupError, TypeError) as error:
-                raise ArtifactError("kept answer", f"{path}: {error!r}", "delete the file") from None
+            return read_record(path, {"answer": {"text": str, "finish": str}})["answer"]
         answer = self._asked(request)
         with atomic_file(path) as partial:
             partial.write_text(json.dumps({"request": request, "answer": answer}, indent=1), encoding="utf-8")

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, PreTrainedTokenizerFast
 
@@ -125,7 +126,7 @@ def load_nano(path: Path) -> NanoPolicy:
     try:
         recorded = json.loads((path / "policy.json").read_text())["hash"]
         policy = _build(json.loads((path / "config.json").read_text()), load_file(path / "model.safetensors"))
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
         raise ArtifactError("nano policy", f"{path}: {error}", remedy) from None
     if policy.hash != recorded:
         raise ArtifactError("nano policy", f"{path}: hash {policy.hash}, recorded {recorded}", remedy)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from seal.core.errors import ArtifactError, ParamError
-from seal.store.files import write_torch
+from seal.core.errors import ArtifactError, ParamError, mended_by
+from seal.store.files import read_torch, write_torch
 
 Sequences = Sequence[tuple[Sequence[int], Sequence[int]]]  # (ids, loss mask) of one length each
 STATE = "warmstart.pt"
@@ -131,7 +131,8 @@ def _restore(folder: Path, parameters: list[torch.nn.Parameter], optimizer: torc
     """Losses so far, with parameters and optimiser as they were; [] where nothing was recorded."""
     if not (folder / STATE).exists():
         return []
-    state = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+    with mended_by(f"remove it, the warm start then begins anew: rm {folder / STATE}"):
+        state = read_torch(folder / STATE, {"parameters": list, "optimizer": dict, "losses": list})
     shapes = [p.shape for p in parameters]
     if [p.shape for p in state["parameters"]] != shapes:
         raise ArtifactError("warm start state", folder, "it belongs to another model: remove the folder")

@@ -38,12 +38,14 @@ def load_rounds(root: Path) -> list[Round]:
     Raises ArtifactError when there is none, or when metrics are broken.
     """
     rounds: dict[str, Round] = {}
-    for path in sorted((root / "data" / "rounds").glob("*/metrics.json")):
-        id_, found = path.parent.name, read_metrics(root, path.parent.name)
-        interface = load_interface(path.parent / "interface.json") if _is_here(path.parent) else InterfaceState()
+    for folder in sorted((root / "data" / "rounds").glob("*/")):
+        id_, found = folder.name, read_metrics(root, folder.name)
+        if found is None:
+            continue
+        interface = load_interface(folder / "interface.json") if _is_here(folder) else InterfaceState()
         known = {"total": NO_COST, "interface": {"active": len(interface.active), "added": 0, "retired": 0}}
         metrics = {**known, **found, "strict": {"n": 1, **found["strict"]}}
-        rounds[id_] = Round(id_, found.get("parent", ""), found.get("depth", 0), path.parent, metrics, interface)
+        rounds[id_] = Round(id_, found.get("parent", ""), found.get("depth", 0), folder, metrics, interface)
     if not rounds:
         raise ArtifactError(
             "metrics", root / "data" / "rounds", "nothing is evaluated yet: run `make demo` or `seal run`"

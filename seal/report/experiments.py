@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seal.core.errors import ArtifactError
+from seal.evaluate.results import SCHEMAS, mend, read_result
 from seal.report.tables import NONE, compact, text_table
 from seal.store.files import atomic_file
-from seal.store.parquet import read_parquet
 
 HEAD = (
     *("arm", "seeds", "round by round", "strict", "95%", "gain", "95%", "margin", "95%", "behind", "95%"),
@@ -109,20 +110,24 @@ def write_curves(path: Path, summary: Sequence[Mapping[str, Any]]) -> None:
 
 
 def load_results(root: Path) -> list[Results]:
-    """Every folder of results under `root`/results, by name. Raises ArtifactError for a damaged table."""
-    folders = sorted(path.parent for path in (root / "results").rglob("runs.parquet"))
+    """Every folder of results under `root`/results, by name. Raises ArtifactError for a damaged or missing table."""
+    folders = sorted({path.parent for path in (root / "results").rglob("*.parquet") if path.stem in SCHEMAS})
     return [_load(folder, folder.relative_to(root / "results").as_posix()) for folder in folders]
 
 
 def _load(folder: Path, name: str) -> Results:
-    summary = read_parquet(folder / "summary.parquet").to_pylist()
-    runs = Counter((row["arm"], row["round"]) for row in read_parquet(folder / "runs.parquet").to_pylist())
+    summary, labels = read_result(folder, "summary"), read_result(folder, "labels")
+    runs = Counter((row["arm"], row["round"]) for row in read_result(folder, "runs", ("arm", "round")))
+    labelled = {(row["arm"], row["round"]) for row in labels}
+    if others := ({(row["arm"], row["depth"]) for row in summary} ^ runs.keys()) | (labelled - runs.keys()):
+        arm, depth = min(others)
+        raise ArtifactError("results", f"{folder}: round {depth} of {arm} is not in all tables", mend(folder))
     last = {row["arm"]: row["depth"] for row in summary}
     rates: dict[str, dict[str, float]] = {"start": {}, **{arm: {} for arm in last}}
     pulled: dict[str, dict[str, float]] = {arm: {} for arm in last}
     first = next(iter(last), "")
     trained = {arm: sum(n for (other, depth), n in runs.items() if other == arm and depth) for arm in last}
-    for row in read_parquet(folder / "labels.parquet").to_pylist():
+    for row in labels:
         arm, depth, label = row["arm"], row["round"], row["label"]
         for place in (["start"] if arm == first and not depth else []) + ([arm] if depth == last[arm] else []):
             rates[place][label] = rates[place].get(label, 0.0) + (row["rate"] or 0.0) / runs[arm, depth]

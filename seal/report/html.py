@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from seal.core.errors import ArtifactError
 from seal.core.labels import FAILURES
 from seal.core.types import Task
 from seal.interface.state import InterfaceState, Item
@@ -23,6 +24,7 @@ from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, st
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
 from seal.store.files import atomic_file
+from seal.store.views import MEND, missing_tables
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "pyarrow", "duckdb", "great-expectations", "bfcl-eval")
 MOST_CUES = 20
@@ -38,8 +40,10 @@ def write_report(root: Path = Path(), out: Path | None = None) -> Path:
 
 
 def page(root: Path) -> str:
-    """The HTML text."""
+    """The HTML text. Raises ArtifactError for a table that is damaged, or lacks beside others."""
     rounds = load_rounds(root)
+    for path in missing_tables(root / "data"):
+        raise ArtifactError("missing table", path, MEND)
     tasks = stored_tasks(root, rounds)
     main = max(lineages(rounds), key=lambda line: (len(line), line[-1].metrics.get("dev", {}).get("mean", 0.0)))
     parts = [

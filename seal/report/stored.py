@@ -3,20 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from seal.core.errors import ArtifactError
 from seal.core.types import Json, Task
 from seal.interface.uplift import MIN_TASKS, uplifts
 from seal.report.data import Round
 from seal.report.episodes import Episode, episodes_of
 from seal.store.lineage import tasks_path
 from seal.store.tables import diagnoses_of, outcomes_of, rollouts_of, tasks_of, verdicts_of
+from seal.store.views import MEND
 
 Interval = tuple[float, float, float]
 
 
 def stored_tasks(root: Path, rounds: Iterable[Round]) -> dict[str, Task]:
-    """Task id -> task, of every environment the rounds play in whose table is there."""
-    paths = [tasks_path(root, env) for env in sorted({str(r.metrics.get("env")) for r in rounds})]
-    return {task.task_id: task for path in paths if path.exists() for task in tasks_of(path)}
+    """Task id -> task, of every environment of the rounds. Its table may lack where their rollouts are not here."""
+    played: dict[Path, bool] = {}
+    for r in rounds:
+        path = tasks_path(root, str(r.metrics.get("env")))
+        played[path] = played.get(path, False) or (r.folder / "evaluate" / "trajectories.parquet").exists()
+    return {t.task_id: t for path in sorted(played) if path.exists() or played[path] for t in tasks_of(path)}
 
 
 def stored_episodes(r: Round, tasks: Mapping[str, Task], split: str = "test") -> list[Episode]:
@@ -59,6 +64,9 @@ def stored_validation(rounds: Iterable[Round]) -> str:
 def _played(r: Round) -> list[dict[str, Json]]:
     """The rollouts of a round's training steps as seal.interface.uplift reads them."""
     success = {row["rollout_id"]: row["success"] for row in r.rows("outcomes", "train")}
+    rows = r.rows("trajectories", "train")
+    if lacking := next((row["rollout_id"] for row in rows if row["rollout_id"] not in success), ""):
+        raise ArtifactError("outcomes", f"{r.folder / 'train'}: none of rollout {lacking}", MEND)
     return [
         {
             "task_id": row["task_id"],
@@ -66,5 +74,5 @@ def _played(r: Round) -> list[dict[str, Json]]:
             "dropped": row["dropped_item"],
             "success": success[row["rollout_id"]],
         }
-        for row in r.rows("trajectories", "train")
+        for row in rows
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from seal.core.types import Json
-from seal.store.files import read_json, write_json
+from seal.store.files import read_record, write_json
 
 MAX_BYTES = 1 << 20  # of one answer
 
@@ -81,7 +81,7 @@ def kept(cache: Path, body: dict[str, Json], ask: Callable[[bytes], str]) -> str
     path = cache / f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json"
     if not path.exists():
         write_json(path, {"request": body, "answer": ask(text.encode())})
-    return read_json(path)["answer"]
+    return read_record(path, {"answer": str})["answer"]
 
 
 class _Staying(urllib.request.HTTPRedirectHandler):

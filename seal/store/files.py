@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, JSON that is the same bytes every time, hashes of content alone."""
 
 import csv
+import errno
 import hashlib
 import json
 import os
@@ -10,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from seal.core.errors import ArtifactError
+from seal.core.errors import ArtifactError, MachineError, mended_by
+
+NUMBER = int | float
 
 
 @contextmanager
@@ -18,7 +21,8 @@ def atomic_dir(path: Path) -> Iterator[Path]:
     """A fresh sibling folder to write into. It takes the place of `path` when the block ends well, else it goes."""
     partial = path.with_name(f"{path.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # of a killed run
-    partial.mkdir(parents=True)
+    with possible(path):
+        partial.mkdir(parents=True)
     try:
         yield partial
         old = path.with_name(f"{path.name}.old")
@@ -36,9 +40,11 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A sibling path to write to; the same promise for one file. Missing folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
+    """A sibling path to write to; the same promise for one file. Missing folders are made.
+
+    Raises OSError or MachineError where no file can be, before anything is written.
+    """
+    partial = _begun(path)
     try:
         yield partial
         os.replace(partial, path)
@@ -47,6 +53,40 @@ def atomic_file(path: Path) -> Iterator[Path]:
         raise
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _begun(path: Path) -> Path:
+    """The sibling, empty, of a file that can be written."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():  # a device or a pipe would be replaced
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    new_folder(path.parent)
+    partial = path.with_name(f"{path.name}.partial")
+    with possible(path):
+        partial.touch()
+    return partial
+
+
+def try_file(path: Path) -> None:
+    """Raise what `atomic_file` would, and leave nothing behind."""
+    _begun(path).unlink()
+
+
+def new_folder(path: Path) -> Path:
+    """Make a folder, and those it lies in, where there are none. Raises OSError or MachineError."""
+    with possible(path):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextmanager
+def possible(path: Path) -> Iterator[None]:
+    """What the machine calls missing when we make something is the right to: in /proc nothing can be made."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise MachineError(str(path), "nothing can be made there", "name another place") from None
 
 
 def _named(error: OSError, path: Path) -> None:
@@ -63,22 +103,75 @@ def write_torch(path: Path, state: Any) -> None:
         torch.save(state, file)
 
 
+def read_torch(path: Path, shape: Any = object) -> Any:
+    """What `write_torch` wrote, tensors and plain values alone, on the CPU. Raises ArtifactError. Imports torch."""
+    import pickle
+    import zipfile
+
+    import torch
+
+    try:
+        if zipfile.is_zipfile(path):
+            value = torch.load(path, map_location="cpu", weights_only=True)
+            told = unlike(value, shape)
+        else:  # older formats are read byte by byte, with whatever error
+            told = "it is truncated, or no file of torch"
+    except (OSError, RuntimeError, ValueError, KeyError, EOFError, pickle.UnpicklingError) as error:
+        told = str(error).partition("\n")[0] or type(error).__name__
+    if told:
+        raise ArtifactError("torch file", f"{path}: {told}", "remove it")
+    return value
+
+
 def write_json(path: Path, value: Any) -> None:
     """Keys sorted, one space of indent, a newline at the end."""
     with atomic_file(path) as partial:
         partial.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> Any:
-    """Raises ArtifactError when the file is missing or is no whole JSON document."""
+def read_json(path: Path, shape: Any = object) -> Any:
+    """Raises ArtifactError when the file is missing, is no whole JSON document, or not of this shape (see `unlike`)."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ArtifactError("JSON file", path, "run the stage that writes it, or `dvc checkout`") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ArtifactError(
             "JSON file", f"{path}: {error}", "restore it with `dvc checkout`, or run its stage"
         ) from None
+    if told := unlike(value, shape):
+        raise ArtifactError("JSON file", f"{path}: {told}", "restore it with `dvc checkout`, or run its stage")
+    return value
+
+
+def read_record(path: Path, shape: Any = dict) -> Any:
+    """What we wrote for ourselves (under .seal), as `read_json`: what is damaged there is made again."""
+    with mended_by(f"remove it, it is made again: rm {path}"):
+        return read_json(path, shape)
+
+
+def unlike(value: Any, shape: Any, at: str = "") -> str:
+    """What a plain value lacks of a shape; "" where it is like it.
+
+    A shape is a type, {key: shape} (other keys may be there), [shape of each], or (shape of the first, ...).
+    """
+    kind = type(shape) if isinstance(shape, dict | list) else list if isinstance(shape, tuple) else shape
+    place = at or "it"
+    if not isinstance(value, kind):
+        return f"{place} is no {'object' if kind is dict else getattr(kind, '__name__', kind)}"
+    if isinstance(shape, dict):
+        if missing := next((key for key in shape if key not in value), None):
+            return f"{place} has no {missing!r}"
+        parts = [(value[key], inner, f"{at}.{key}".lstrip(".")) for key, inner in shape.items()]
+    elif isinstance(shape, list):
+        parts = [(part, shape[0], f"{at}[{i}]") for i, part in enumerate(value)]
+    elif isinstance(shape, tuple):
+        if len(value) != len(shape):
+            return f"{place} has {len(value)} values, not {len(shape)}"
+        parts = [(part, inner, f"{at}[{i}]") for i, (part, inner) in enumerate(zip(value, shape, strict=True))]
+    else:
+        parts = []
+    return next(filter(None, (unlike(*part) for part in parts)), "")
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

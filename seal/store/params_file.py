@@ -1,7 +1,8 @@
 """Adding rounds, starts and environments to params.yaml, with its comments and everything else left as they are."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from seal.core.typed import check_keys, plain, read
 from seal.store.files import atomic_file
 from seal.store.lineage import Lineage
 
+FIXED = ("parent", "env", "recipe")  # of a round: what the lineage says
+
 
 def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """`train.lr=1e-4` strings as nested mappings; values are YAML 1.2. Raises ParamError for what is no `key=value`."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     found: dict[str, Any] = {}
     for setting in settings:
@@ -22,13 +26,36 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
         if not separator or not key.strip():
             raise ParamError(option, setting, "write key=value, as in train.lr=1e-4 or told=0.5")
         *parents, last = key.strip().split(".")
+        if option == "--set" and (parents or [last])[0] in FIXED:
+            raise ParamError(option, setting, "parent, env and recipe come from the lineage: they are not set")
         place = found
         for parent in parents:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
                 raise ParamError(option, setting, f"{parent} was set to a value before")
-        place[last] = YAML(typ="safe", pure=True).load(text)
+        try:
+            place[last] = YAML(typ="safe", pure=True).load(text)
+        except (YAMLError, ValueError, RecursionError) as error:
+            said = (getattr(error, "problem", None) or str(error)).partition("\n")[0]
+            raise ParamError(option, setting, f"write the value as YAML does: {said}") from None
     return found
+
+
+@contextmanager
+def as_typed(option: str, settings: Sequence[str], entry: str) -> Iterator[None]:
+    """Name what is wrong in an `entry` (such as rounds.r4) by the setting that was typed for it, else by its key."""
+    try:
+        yield
+    except ParamError as error:
+        if not error.thing.startswith(f"{entry}."):
+            raise
+        key = error.thing.removeprefix(f"{entry}.").partition("[")[0]
+        for setting in reversed(settings):  # the last one holds
+            typed = setting.partition("=")[0].strip()
+            if f"{key}.".startswith(f"{typed}.") or typed.startswith(f"{key}."):
+                remedy = error.remedy if typed == key else f"{key}: {error.remedy}"
+                raise ParamError(option, setting, remedy) from None
+        raise ParamError(key, error.value, error.remedy) from None
 
 
 def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +110,7 @@ def _otherwise(entry: Any, change: Any) -> str:
 def read_preset(root: Path, name: str) -> dict[str, Any]:
     """A preset as it is written: of a name in presets/, or a file. Raises ParamError."""
     known = {path.stem: path for path in sorted((root / "presets").glob("*.yaml"))}
-    if name.endswith((".yaml", ".yml")):
+    if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         known[name] = Path(name)
     if name not in known:
         raise ParamError("--preset", name, f"known presets: {', '.join(known) or 'none (no presets/ here)'}")
@@ -123,6 +150,9 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
             raise ParamError(f"preset {name}", section, "write a mapping of names to entries")
     for section in ("envs", "starts", "rounds"):
         for name, change in (preset.get(section) or {}).items():
+            if not isinstance(change or {}, Mapping) or (section == "rounds" and "parent" not in (change or {})):
+                remedy = "write a mapping" + ", with its parent" * (section == "rounds")
+                raise ParamError(f"preset {section}.{name}", change, remedy)
             if key := _otherwise((data.get(section) or {}).get(name, change), change):
                 remedy = "make them equal, give the preset's one another name, or use another folder"
                 raise ParamError(f"preset {section}.{name}", f"params.yaml has it with another `{key}`", remedy)
@@ -132,7 +162,7 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
     }
     defaults = merged(plain(parse_params(data).defaults), preset.get("defaults") or {})
     common = {"recipe": RECIPE, "evaluate": defaults["evaluate"]}
-    new["starts"] = {name: {**common, **entry} for name, entry in new["starts"].items()}
+    new["starts"] = {name: {**common, **(entry or {})} for name, entry in new["starts"].items()}
     return new, merged(data, {"defaults": defaults, **{key: merged(data.get(key) or {}, new[key]) for key in new}})
 
 

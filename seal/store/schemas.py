@@ -39,6 +39,9 @@ RESULTS = listed(pa.struct([("shown", TEXT), ("raw", TEXT), ("error_kind", TEXT)
 TURNS = listed(pa.struct([("message", TEXT), ("gold", CALLS)]))
 _PLAYED = (("round", TEXT), ("phase", TEXT), ("rollout_id", TEXT))
 _UPLIFT = ("uplift", "low", "high", "n_with", "n_without", "tasks")
+# what there is of any played rollouts (of a policy to train also their tokens), and what is found out about them
+OF_PLAY = ("trajectories", "steps")
+OF_JUDGES = ("outcomes", "verdicts", "diagnoses")
 
 TABLES: dict[str, Table] = {
     table.name: table

@@ -5,7 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from seal.core.errors import ArtifactError
 from seal.core.params import load_yaml
+from seal.store.files import unlike
 from seal.store.lineage import Lineage
 
 _ABSENT = object()
@@ -20,11 +22,10 @@ def changed_since(root: Path, lineage: Lineage, envs: Mapping[str, str] = Mappin
     """
     if not (root / "dvc.lock").exists():
         return {}
-    now, lock = load_yaml(root / "params.yaml"), load_yaml(root / "dvc.lock")
-    own = dict(envs)
-    for stage, entry in (lock.get("stages") or {}).items():
+    now, own = load_yaml(root / "params.yaml"), dict(envs)
+    for stage, recorded in _recorded(root / "dvc.lock").items():
         name = stage.partition("@")[2]
-        for key, value in (entry.get("params") or {}).get("params.yaml", {}).items():
+        for key, value in recorded.items():
             if _at(now, key) != value:
                 own.setdefault(name, key)
     found = {}
@@ -32,6 +33,20 @@ def changed_since(root: Path, lineage: Lineage, envs: Mapping[str, str] = Mappin
         sources = [lineage.entry(lineage.start(name)).env, *lineage.line(name)]
         if key := next((own[source] for source in sources if source in own), ""):
             found[name] = key
+    return found
+
+
+def _recorded(path: Path) -> dict[str, Mapping[str, Any]]:
+    """The parameters of each stage as they were when it ran."""
+    lock = load_yaml(path)
+    told = unlike(lock, dict) or unlike(lock.get("stages", {}), dict, "stages")
+    found = {}
+    for stage, entry in {} if told else lock.get("stages", {}).items():
+        params = entry.get("params", {}) if isinstance(entry, dict) else entry
+        found[stage] = params.get("params.yaml", {}) if isinstance(params, dict) else params
+        told = told or unlike(found[stage], dict, f"stages.{stage}.params")
+    if told:
+        raise ArtifactError("dvc.lock", f"{path}: {told}", f"take it from git again: git checkout -- {path}")
     return found
 
 

@@ -18,14 +18,13 @@ from seal.core.errors import ArtifactError, ParamError
 from seal.core.params import load_params
 from seal.store.derived import DERIVED
 from seal.store.lineage import Lineage as Tree
-from seal.store.schemas import TABLES
+from seal.store.schemas import OF_JUDGES, OF_PLAY, TABLES
 
 if TYPE_CHECKING:
     import duckdb
 
 Lineage = Iterable[tuple[str, str, int]]  # (round, its parent or "", depth), parents before children
-_MEND = "`dvc checkout`, or run its stage again"
-_JUDGED = ("steps", "outcomes", "verdicts", "diagnoses")
+MEND = "`dvc checkout`, or run its stage again"
 _OF_COLLECTED = {"verify": ("outcomes", "verdicts"), "diagnose": ("diagnoses", "profile")}  # folder beside collect
 _NOT_THERE = re.compile(r"Table with name no_(\w+) does not exist")  # what a view over a damaged table stands on
 
@@ -51,7 +50,7 @@ def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
 
     con = duckdb.connect(config={"temp_directory": ""})
     data, lineage = (root / "data").absolute(), list(lineage)
-    damage = {path.stem: ArtifactError("missing table", path, _MEND) for path in _missing(data)}
+    damage = {path.stem: ArtifactError("missing table", path, MEND) for path in missing_tables(data)}
     con.execute("CREATE SCHEMA stored")
     con.execute("CREATE TABLE stored.files (path VARCHAR)")
     con.execute("CREATE TABLE stored.damaged (name VARCHAR, thing VARCHAR, value VARCHAR)")
@@ -131,7 +130,7 @@ def _files_told(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
     except duckdb.CatalogException as error:
         names = [found[1]] if (found := _NOT_THERE.search(str(error))) else []
         for thing, value in con.execute("SELECT thing, value FROM stored.damaged WHERE name IN ?", [names]).fetchall():
-            raise ArtifactError(thing, value, _MEND) from None
+            raise ArtifactError(thing, value, MEND) from None
         raise
     except duckdb.Error as error:  # a page that is no page is of the plain kind
         kinds = (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException)
@@ -148,18 +147,18 @@ def _raise_unreadable(con: "duckdb.DuckDBPyConnection") -> None:
         try:
             con.execute(f"SELECT max(hash(t)) FROM read_parquet({quoted(path)}) t").fetchall()
         except duckdb.Error as error:
-            raise ArtifactError(f"table {Path(path).stem}", f"{path}: {first_line(error)}", _MEND) from None
+            raise ArtifactError(f"table {Path(path).stem}", f"{path}: {first_line(error)}", MEND) from None
 
 
-def _missing(data: Path) -> Iterator[Path]:
+def missing_tables(data: Path) -> Iterator[Path]:
     """A folder of judged rollouts without one of its tables would answer questions as if the rollouts had not been."""
-    for played in data.glob("rounds/*/*/trajectories.parquet"):
-        folder = played.parent
-        needed = [folder / name for name in (("steps",) if folder.name == "collect" else _JUDGED)]
+    found = {path.parent for name in (*OF_PLAY, "tokens", *OF_JUDGES) for path in table_files(data, name)}
+    for folder in sorted({path.parent / "collect" if path.name in _OF_COLLECTED else path for path in found}):
+        needed = [folder / name for name in (*OF_PLAY, *(() if folder.name == "collect" else OF_JUDGES))]
         if folder.name == "collect":
             made = [(stage, names) for stage, names in _OF_COLLECTED.items() if (folder.parent / stage).is_dir()]
             needed += [folder.parent / stage / name for stage, names in made for name in names]
-        for path in needed if not folder.suffix else ():
+        for path in needed:
             if not (file := path.with_suffix(".parquet")).exists():
                 yield file
 
@@ -175,13 +174,13 @@ def _columns_of(path: Path, name: str) -> list[str]:
     try:
         found = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
-        raise ArtifactError(f"table {name}", f"{path}: {first_line(error)}", _MEND) from None
+        raise ArtifactError(f"table {name}", f"{path}: {first_line(error)}", MEND) from None
     if missing := sorted(set(TABLES[name].key) - set(found.names)):
-        raise ArtifactError(f"table {name}", f"{path}: has no column {', '.join(missing)}", _MEND)
+        raise ArtifactError(f"table {name}", f"{path}: has no column {', '.join(missing)}", MEND)
     for field in found:
         if field.name in kind.names and field.type != kind.field(field.name).type:
             other = f"column {field.name} is {field.type}, not {kind.field(field.name).type}"
-            raise ArtifactError(f"table {name}", f"{path}: {other}", _MEND)
+            raise ArtifactError(f"table {name}", f"{path}: {other}", MEND)
     return [column for column in found.names if column in kind.names]
 
 

@@ -23,6 +23,7 @@ from seal.train.reweight import Factors, WeightParams, update_factors
 from seal.train.settings import OptimSettings, StepMetrics
 
 RESAMPLED = 2  # times that groups without signal are replaced in a step
+_ROW = {"judged": [dict], "weights": [dict], "curve": {"step": int}, "factors": dict}  # what a step is recalled from
 
 
 @dataclass(slots=True)
@@ -180,7 +181,7 @@ class Loop:
         else:
             raise ParamError("train.algorithm", self.params.algorithm, "one of grpo, sft, dpo, none")
         optimizer, self._seed = adamw(policy.model, settings.lr), settings.seed
-        state, rows = (resume.load(resume_dir) if resume_dir else None) or (None, [])
+        state, rows = (resume.load(resume_dir, _ROW) if resume_dir else None) or (None, [])
         for row in rows:
             self._recall(row)
 

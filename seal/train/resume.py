@@ -15,7 +15,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import torch
 
-from seal.store.files import atomic_file, write_torch
+from seal.core.errors import mended_by
+from seal.store.files import atomic_file, read_json, read_torch, write_torch
 
 
 def to_json(value: Any) -> str:
@@ -55,12 +56,13 @@ def save(folder: Path, step: int, rows: Any, model: torch.nn.Module, optimizer: 
     write_torch(folder / "state.pt", state)
 
 
-def load(folder: Path) -> tuple[dict[str, Any], list[Any]] | None:
-    """(state, rows of the steps done), or None where nothing was recorded."""
+def load(folder: Path, shape: Any = object) -> tuple[dict[str, Any], list[Any]] | None:
+    """(state, rows of the steps done, each of a shape), or None where nothing was recorded. ArtifactError: damaged."""
     if not (folder / "state.pt").exists():
         return None
-    state = torch.load(folder / "state.pt", map_location="cpu", weights_only=True)
-    return state, [json.loads((folder / f"step_{step:04d}.json").read_text()) for step in range(state["step"] + 1)]
+    with mended_by(f"remove the folder, the training then begins anew: rm -r {folder}"):
+        state = read_torch(folder / "state.pt", {"step": int, "model": dict, "optimizer": dict})
+        return state, [read_json(folder / f"step_{step:04d}.json", shape) for step in range(state["step"] + 1)]
 
 
 def restore(state: dict[str, Any], model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:

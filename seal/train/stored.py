@@ -1,9 +1,12 @@
 """Judged rollouts on disk: the tables of trajectories to diagnoses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from seal.core.errors import ArtifactError
+from seal.store.lineage import path_of
+from seal.store.schemas import OF_JUDGES, OF_PLAY
 from seal.store.tables import (
     diagnoses_of,
     outcomes_of,
@@ -19,9 +22,28 @@ from seal.train.judged import Judged
 from seal.train.loop import pair
 
 
+def diagnosed_rounds(root: Path, rounds: Iterable[str]) -> list[str]:
+    """Those of `rounds` whose collected rollouts have been diagnosed, whether or not their tables are whole."""
+    return [name for name in rounds if path_of(root, name, "diagnose").is_dir()]
+
+
+def read_fresh(train: Path) -> list[Judged]:
+    """The fresh rollouts of a round's training; none where it played none. Raises ArtifactError for a missing table."""
+    played = any((train / f"{name}.parquet").exists() for name in (*OF_PLAY, "tokens", *OF_JUDGES))
+    return read_judged(train, train, train) if played else []
+
+
 def read_judged(collect: Path, verify: Path, diagnose: Path) -> list[Judged]:
-    """The rollouts of a round's collect folder with what the folders of verify and diagnose say of them."""
-    return pair(rollouts_of(collect), verdicts_of(verify), diagnoses_of(diagnose), outcomes_of(verify))
+    """The rollouts of a round's collect folder with what the folders of verify and diagnose say of them.
+
+    Raises ArtifactError for a table that is missing, that of the tokens too: who reads this trains on them.
+    """
+    if not (path := collect / "tokens.parquet").exists():
+        raise ArtifactError("table", path, "run the stage that writes it, or `dvc checkout`")
+    rollouts, outcomes = rollouts_of(collect), outcomes_of(verify)
+    if lost := outcomes.keys() - {r.rollout_id for r in rollouts}:
+        raise ArtifactError("trajectories", f"{collect}: none of rollout {min(lost)}", "run the round's stages again")
+    return pair(rollouts, verdicts_of(verify), diagnoses_of(diagnose), outcomes)
 
 
 def write_judged(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, **more: Any) -> None:

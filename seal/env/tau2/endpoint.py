@@ -17,6 +17,7 @@ from seal.core.types import Call, Json
 from seal.env.tau2.package import text as data_text
 from seal.env.tau2.user import Act, UserFailed
 from seal.store.completions import Unanswered, completion
+from seal.store.files import read_record
 
 GREETING = "Hi! How can I help you today?"  # the official agents' first message, said for every policy
 KEY_VARIABLE = "OPENAI_API_KEY"  # sent as a bearer token where it is set, never stored
@@ -45,10 +46,7 @@ class Endpoint:
         body = json.dumps(request, sort_keys=True)
         path = self.cache / f"{hashlib.sha256(body.encode()).hexdigest()}.json"
         if path.exists():
-            try:
-                return json.loads(path.read_text(encoding="utf-8"))["message"]
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise ArtifactError("kept answer of the user", f"{path}: {error}", "delete the file") from None
+            return read_record(path, {"message": {"content": object}})["message"]
         message = self._asked(body)
         _keep(path, {"request": request, "message": message})
         return message

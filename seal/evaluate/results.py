@@ -21,18 +21,12 @@ from seal.store.parquet import read_parquet, write_parquet
 
 OUTCOME = ("split", "mode", "task_id", "trial", "success", "progress")
 COST = ("rollouts", "tokens", "updates")
-RUNS = pa.schema(
-    [
-        ("arm", pa.string()),
-        ("seed", pa.int64()),
-        ("round", pa.int64()),
-        ("digest", pa.string()),
-        ("strict", pa.float64()),
-    ]
-    + [(name, pa.int64()) for name in COST]
-    + [("outcomes", pa.int64()), ("metrics", pa.string())]
-)
 _RUN = [("arm", pa.string()), ("seed", pa.int64()), ("round", pa.int64())]
+RUNS = pa.schema(
+    [*_RUN, ("digest", pa.string()), ("strict", pa.float64())]
+    + [(name, pa.int64()) for name in (*COST, "outcomes")]
+    + [("metrics", pa.string())]
+)
 LABELS = pa.schema([*_RUN, ("label", pa.string()), ("rate", pa.float64()), ("pull", pa.float64())])
 OUTCOMES = pa.schema(
     [*_RUN, ("split", pa.string()), ("mode", pa.string()), ("task_id", pa.string()), ("trial", pa.int64())]

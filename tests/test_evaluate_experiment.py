@@ -188,7 +188,7 @@ def test_seeds_differ_and_everything_is_counted(tmp_path):
 
 
 def _record(arm, seed, depth, solved):
-    outcomes = [["test", "off", f"t{i}", 0, i < solved, float(i < solved)] for i in range(20)]
+    outcomes = [["test", "off", f"t{i}", 0, i < solved, 0.5 + 0.5 * (i < solved)] for i in range(20)]
     total = {"rollouts": 100 * depth, "tokens": 1000 * depth, "updates": depth}
     return {"arm": arm, "seed": seed, "depth": depth, "metrics": {"total": total}, "outcomes": outcomes}
 
@@ -201,6 +201,9 @@ def test_a_gain_in_every_seed_is_a_gain_and_a_gain_in_one_is_not():
     assert rows["a", 1]["gain"] == pytest.approx(0.4) and rows["a", 1]["gain_low"] > 0.1
     assert rows["b", 1]["gain"] == pytest.approx(0.4 / 7, abs=1e-5) and rows["b", 1]["gain_low"] <= 0
     assert rows["b", 1]["margin"] < 0 and rows["b", 1]["margin_high"] < 0
+    assert rows["a", 1]["progress"] == pytest.approx(0.5 + 0.5 * 14 / 20)  # of turns: half as much as of tasks
+    for name in ("gain", "margin", "behind"):
+        assert rows["b", 1][f"progress_{name}"] == pytest.approx(rows["b", 1][name] / 2, abs=1e-5)
     assert rows["a", 1]["on"] is None and rows["a", 1]["rollouts"] == 100
 
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from seal.core.errors import ArtifactError
+from seal.evaluate.results import ESTIMATES
 from seal.interface.state import InterfaceState, Item
 from seal.report.data import diff, lineages, load_rounds
 from seal.report.experiments import experiment_table
@@ -95,8 +96,7 @@ def test_small_things():
 
 
 def test_an_experiment_as_a_table():
-    names = ("strict", "gain", "margin", "behind", "dev", "on")
-    none = {f"{name}{end}": None for name in names for end in ("", "_low", "_high")}
+    none = {f"{name}{end}": None for name in ESTIMATES for end in ("", "_low", "_high")}
     cost = {"rollouts": 0.0, "tokens": 0.0, "updates": 0.0}
     start = {
         "arm": "vanilla",
@@ -119,9 +119,12 @@ def test_an_experiment_as_a_table():
         "margin_high": 0.2,
         "strict": 0.42,
     }
-    lines = experiment_table([start, after, {**start, "arm": "seal"}, ours]).splitlines()
+    turns = {"progress": 0.55, "progress_low": 0.5, "progress_high": 0.6}
+    turns |= {"progress_margin": 0.03, "progress_margin_low": -0.01, "progress_margin_high": 0.07}
+    lines = experiment_table([start, after, {**start, "arm": "seal"}, {**ours, **turns}]).splitlines()
     assert "20.0 30.0 " in lines[2] and "+10.0  [+5.0, +15.0]" in lines[2] and "+12.0  [+1.0, +20.0]" in lines[2]
     assert "20.0 42.0 " in lines[3] and "98.8k" in lines[3] and lines[3].count("[+1.0, +20.0]") == 1
+    assert "55.0  [50.0, 60.0]" in lines[8] and "+3.0  [-1.0, +7.0]" in lines[8] and lines[7].split()[0] == "vanilla"
 
 
 def test_scores_without_bad_tasks_stand_below_the_table_only_where_there_are_such(tree):

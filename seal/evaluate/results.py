@@ -32,7 +32,10 @@ OUTCOMES = pa.schema(
     [*_RUN, ("split", pa.string()), ("mode", pa.string()), ("task_id", pa.string()), ("trial", pa.int64())]
     + [("success", pa.bool_()), ("progress", pa.float64())]
 )
-ESTIMATES = ("strict", "dev", "on", "gain", "margin", "behind")
+ESTIMATES = (
+    *("dev", "on", "strict", "gain", "margin", "behind"),
+    *("progress", "progress_gain", "progress_margin", "progress_behind"),
+)
 SUMMARY = pa.schema(
     [("arm", pa.string()), ("depth", pa.int64()), ("seeds", pa.int64())]
     + [(f"{name}{end}", pa.float64()) for name in ESTIMATES for end in ("", "_low", "_high")]
@@ -65,7 +68,7 @@ def write_results(
     write_parquet(folder / "runs.parquet", pa.Table.from_pylist(runs, RUNS))
     write_parquet(folder / "labels.parquet", pa.Table.from_pylist(labels, LABELS))
     write_parquet(folder / "outcomes.parquet", pa.Table.from_pylist(outcomes))
-    write_parquet(folder / "summary.parquet", pa.Table.from_pylist(list(rows)))
+    write_parquet(folder / "summary.parquet", pa.Table.from_pylist(list(rows), SUMMARY))
 
 
 def write_transfer(

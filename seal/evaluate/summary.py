@@ -1,7 +1,7 @@
 """What an experiment says: scores, gains and margins over rounds, with intervals over seeds and scenarios."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from seal.evaluate.statistics import Estimate, bootstrap_mean, paired_difference
 
@@ -11,14 +11,20 @@ Outcomes = Mapping[Key, float]
 
 
 def outcomes(
-    records: Sequence[Record], arm: str, depth: int, split: str = "test", shown: bool = False
+    records: Sequence[Record],
+    arm: str,
+    depth: int,
+    split: str = "test",
+    shown: bool = False,
+    outcome: Literal["success", "progress"] = "success",
 ) -> dict[Key, float]:
-    """(seed, task, trial) -> success of one arm after `depth` rounds, bare or with the interface shown."""
+    """(seed, task, trial) -> success of one arm after `depth` rounds, or the share of its user turns that were served;
+    bare or with the interface shown."""
     return {
-        (r["seed"], task, trial): float(success)
+        (r["seed"], task, trial): float(success if outcome == "success" else progress)
         for r in records
         if r["arm"] == arm and r["depth"] == depth
-        for at, under, task, trial, success, _ in r["outcomes"]
+        for at, under, task, trial, success, progress in r["outcomes"]
         if at == split and (under != "off") == shown
     }
 
@@ -29,25 +35,25 @@ def summarise(
     """A row per (arm, depth), arms in the order of the records. `scenarios`: task -> scenario.
 
     strict, dev and on (interface on) with interval; gain: strict minus the start's, paired by (seed, task); margin:
-    minus the first arm's at the same depth, behind: the last arm's minus this one's; seeds, and rollouts, tokens,
-    updates as means over seeds. A difference is taken over the seeds that both have.
+    minus the first arm's at the same depth, behind: the last arm's minus this one's; progress, progress_gain, ... the
+    same of the share of user turns served; seeds, and rollouts, tokens, updates as means over seeds. A difference is
+    taken over the seeds that both have.
     """
     arms = list(dict.fromkeys(r["arm"] for r in records))
     rows = []
     for arm in arms:
         for depth in sorted({r["depth"] for r in records if r["arm"] == arm}):
-            here = outcomes(records, arm, depth, split)
             of = [r for r in records if r["arm"] == arm and r["depth"] == depth]
             row: dict[str, float | int | str] = {"arm": arm, "depth": depth, "seeds": len(of)}
-            row |= compare(
-                scenarios,
-                strict=here,
-                dev=outcomes(records, arm, depth, "dev"),
-                on=outcomes(records, arm, depth, split, shown=True),
-                gain=(here, outcomes(records, arm, 0, split)),
-                margin=(here, outcomes(records, arms[0], depth, split)),
-                behind=(outcomes(records, arms[-1], depth, split), here),
-            )
+            dev, on = outcomes(records, arm, depth, "dev"), outcomes(records, arm, depth, split, shown=True)
+            row |= compare(scenarios, dev=dev, on=on)
+            for outcome, score, prefix in (("success", "strict", ""), ("progress", "progress", "progress_")):
+                here, start, first, last = (
+                    outcomes(records, of_arm, at, split, outcome=outcome)
+                    for of_arm, at in ((arm, depth), (arm, 0), (arms[0], depth), (arms[-1], depth))
+                )
+                differences = {"gain": (here, start), "margin": (here, first), "behind": (last, here)}
+                row |= compare(scenarios, **{score: here, **{prefix + name: of for name, of in differences.items()}})
             totals = [r["metrics"]["total"] for r in of]
             row |= {key: sum(total[key] for total in totals) / len(totals) for key in ("rollouts", "tokens", "updates")}
             rows.append(row)

@@ -11,45 +11,57 @@ from seal.evaluate.results import SCHEMAS, mend, read_result
 from seal.report.tables import NONE, compact, text_table
 from seal.store.files import atomic_file
 
+_DIFFERENCES = ("gain", "95%", "margin", "95%", "behind", "95%")
 HEAD = (
-    *("arm", "seeds", "round by round", "strict", "95%", "gain", "95%", "margin", "95%", "behind", "95%"),
+    *("arm", "seeds", "round by round", "strict", "95%", *_DIFFERENCES),
     *("dev", "on", "rollouts", "tokens", "updates"),
 )
+TURNS = ("arm", "seeds", "round by round", "turns", "95%", *_DIFFERENCES)
 LEFT = (0, 2)
 LEGEND = (
     "strict: after the last round, mean over seeds, interface off; gain: minus the start; margin: minus the first\n"
     "arm; behind: the last arm minus this one; differences are paired, intervals over seeds and scenarios; rollouts,\n"
-    "tokens, updates: of training since the start, mean over seeds"
+    "tokens, updates: of training since the start, mean over seeds; turns: share of a task's user turns that are served"
 )
 
 
 def experiment_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of seal.evaluate.summary.summarise as text, a line an arm."""
-    return text_table(HEAD, experiment_rows(rows), LEFT) + "\n" + LEGEND
+    """Rows of seal.evaluate.summary.summarise as text: tasks solved, then user turns served; a line an arm."""
+    tables = text_table(HEAD, experiment_rows(rows), LEFT), text_table(TURNS, turn_rows(rows), LEFT)
+    return "\n\n".join(tables) + "\n" + LEGEND
 
 
 def experiment_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """The cells under HEAD."""
+    last = [rounds[-1] for rounds in _by_arm(rows).values()]
+    costs = [(f"{r['rollouts']:,.0f}", compact(round(r["tokens"])), f"{r['updates']:,.0f}") for r in last]
+    others = [(_estimate(r, "dev")[0], _estimate(r, "on")[0]) for r in last]
+    return [(*cells, *other, *cost) for cells, other, cost in zip(_scores(rows, "strict"), others, costs, strict=True)]
+
+
+def turn_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The cells under TURNS."""
+    return _scores(rows, "progress", "progress_")
+
+
+def _by_arm(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     by_arm: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_arm[row["arm"]].append(row)
-    arms, cells = list(by_arm), []
+    return by_arm
+
+
+def _scores(rows: Sequence[Mapping[str, Any]], score: str, prefix: str = "") -> list[tuple[str, ...]]:
+    """Arm, seeds, a score round by round and after the last one, and its differences."""
+    by_arm, cells = _by_arm(rows), []
+    arms = list(by_arm)
     for arm, rounds in by_arm.items():
         last = rounds[-1]
-        margin = _estimate(last, "margin", "+") if arm != arms[0] else (NONE, "")
-        behind = _estimate(last, "behind", "+") if arm != arms[-1] else (NONE, "")
-        gain = _estimate(last, "gain", "+") if last["depth"] else (NONE, "")
-        curve = " ".join(_estimate(row, "strict")[0] for row in rounds)
-        cost = f"{last['rollouts']:,.0f}", compact(round(last["tokens"])), f"{last['updates']:,.0f}"
-        scores = (
-            *_estimate(last, "strict"),
-            *gain,
-            *margin,
-            *behind,
-            _estimate(last, "dev")[0],
-            _estimate(last, "on")[0],
-        )
-        cells.append((arm, str(last["seeds"]), curve, *scores, *cost))
+        there = {"gain": last["depth"] > 0, "margin": arm != arms[0], "behind": arm != arms[-1]}
+        curve = " ".join(_estimate(row, score)[0] for row in rounds)
+        differences = [_estimate(last, prefix + name, "+") if ok else (NONE, "") for name, ok in there.items()]
+        flat = (part for cell in (_estimate(last, score), *differences) for part in cell)
+        cells.append((arm, str(last["seeds"]), curve, *flat))
     return cells
 
 

@@ -19,7 +19,7 @@ from seal.report.data import Round, diff, lineages, load_rounds
 from seal.report.episodes import Episode, episode_html, examples
 from seal.report.experiments import HEAD as EXPERIMENT_HEAD
 from seal.report.experiments import LEFT as EXPERIMENT_LEFT
-from seal.report.experiments import LEGEND, Results, curves, experiment_rows, load_results
+from seal.report.experiments import LEGEND, TURNS, Results, curves, experiment_rows, load_results, turn_rows
 from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
@@ -236,6 +236,7 @@ def _experiment(results: Results) -> str:
     ]  # fmt: skip
     drawn = "".join(_figure(*figure) for figure in figures)
     table = _table(EXPERIMENT_HEAD, experiment_rows(results.summary), EXPERIMENT_LEFT)
+    table += _table(TURNS, turn_rows(results.summary), EXPERIMENT_LEFT)
     note = f'<p class="small soft">{escape(LEGEND)}</p>'
     return f'<h3>{escape(results.name)}</h3>{table}{note}<div class="plots">{drawn}</div>'
 

@@ -8,23 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from seal.core.errors import ParamError, clear
-from seal.core.params import check_trains, load_params
+from seal.core.params import load_params
 from seal.env import env_of
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
-from seal.store.files import read_json, write_json
+from seal.policy import load_policy, look_at
+from seal.store.files import read_json, tree_hash, write_json
 from seal.store.lineage import STAGES, Lineage, find_root, path_of
 from seal.store.repro import write_error
 from seal.train.judged import Judged
 from seal.train.ranks import launch
 from seal.train.stored import read_judged
-
-# call formats that need not be asked for
-FORMATS = {"nano": "words", "scripted": "words", "hf": "qwen_xml", "endpoint": "qwen_xml"}
 
 
 @dataclass(frozen=True)
@@ -60,13 +57,8 @@ class Stage:
         return path_of(self.root, round_id or self.id, what)
 
     def policy(self, round_id: str, plays: bool = True) -> Any:
-        """A round's policy. One that need not play is only looked at, where that is enough: no heavy library loads."""
-        folder = self.path("policy", round_id)
-        if not plays and (found := read_json(folder / "policy.json")).get("kind") in FORMATS:
-            return SimpleNamespace(format=found.get("format") or FORMATS[found["kind"]])
-        from seal.policy import load_policy
-
-        return load_policy(folder)
+        """A round's policy. One that need not play is only looked at."""
+        return (load_policy if plays else look_at)(self.path("policy", round_id))
 
     def interface(self, round_id: str) -> InterfaceState:
         return load_interface(self.path("interface.json", round_id))
@@ -83,11 +75,9 @@ class Stage:
 
     def resume_dir(self, *inputs: Path) -> Path:
         """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone."""
-        digest = hashlib.blake2b(repr((self.id, self.seed, self.entry)).encode(), digest_size=8)
-        for path in inputs:
-            for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
-                digest.update(file.read_bytes())
-        return self.root / ".seal" / "resume" / digest.hexdigest()
+        parts = (self.id, self.seed, self.entry, *map(tree_hash, inputs))
+        digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+        return self.root / ".seal" / "resume" / digest
 
 
 def main(work: Callable[[Stage], None]) -> None:
@@ -104,8 +94,7 @@ def main(work: Callable[[Stage], None]) -> None:
         if name == "train" and "LOCAL_RANK" not in os.environ:
             launch(os.environ.get("SEAL_LAUNCH", ""))
         if name in STAGES:
-            start = lineage.entry(lineage.start(stage.id))
-            check_trains(f"rounds.{stage.id}", start.policy, lineage.round(stage.id).train)
+            lineage.check_trains(stage.id)
         work(stage)
         _clock(stage, name, time.monotonic() - started)
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
-from seal.core.params import check_trains, load_params
+from seal.core.params import load_params
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
 from seal.store.params_file import add_preset, read_preset
 from seal.store.repro import StageError, alive, environment, is_current, stop, tied
@@ -38,8 +38,7 @@ def run(args: argparse.Namespace) -> int:
         Endpoint(args.otel)  # a URL, or an error now
     for name in wanted:
         if lineage.parent(name):
-            start = lineage.entry(lineage.start(name))
-            check_trains(f"rounds.{name}", start.policy, lineage.round(name).train)
+            lineage.check_trains(name)
     started = time.monotonic()
     enough = args.rounds is None or lineage.depth(wanted[-1]) >= args.rounds
     if enough and not changed_tools(root, lineage) and is_current(root, targets_of(lineage, wanted)):

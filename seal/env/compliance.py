@@ -105,5 +105,5 @@ COMPLIANCE = Domain(
 class ComplianceEnv(DomainEnv):
     max_steps_per_turn = 8  # a sign-off takes four calls, and a refusal on the way is not the end
 
-    def __init__(self, **sizes: Any):
-        super().__init__(COMPLIANCE, **sizes)
+    def __init__(self, **options: Any):
+        super().__init__(COMPLIANCE, **options)

@@ -62,13 +62,13 @@ class Domain:
 
 
 def bare_doc(tool: Tool, told: Iterable[Fact] = ()) -> ToolDoc:
-    """What the policy sees: names and purpose, and of the rules those that are `told`."""
-    notes = tuple(Note(fact.param, FACT_TEXTS[fact.kind](fact.value)) for fact in told)
+    """What the policy sees: names and purpose, and of the tool's rules those that are `told` (facts of any tools)."""
+    notes = tuple(Note(fact.param, FACT_TEXTS[fact.kind](fact.value)) for fact in told if fact.tool == tool.name)
     return ToolDoc(tool.name, tool.says, tuple(Param(slot.name) for slot in tool.said_slots), notes)
 
 
 def facts_of(tool: Tool) -> list[Fact]:
-    """Everything the executor enforces on one tool. Not `documented`: what is hidden where the docs tell no rule."""
+    """Everything the executor enforces on one tool."""
     facts = [Fact(tool.name, "", "purpose", tool.says, documented=True)]
     if tool.needs:
         facts.append(Fact(tool.name, "", "needs", [tool.needs]))
@@ -86,12 +86,17 @@ def facts_of(tool: Tool) -> list[Fact]:
     return facts
 
 
+def hidden_facts(domain: Domain) -> list[Fact]:
+    """What the docs hide where they tell no rule."""
+    return [fact for tool in domain.tools for fact in facts_of(tool) if not fact.documented]
+
+
 def told_of(domain: Domain, share: float) -> list[Fact]:
     """The facts that the bare docs tell where they tell this share of the hidden ones.
 
     Which ones hangs on the domain alone; those told at a lower share are among those at a higher one.
     """
-    hidden = [fact for tool in domain.tools for fact in facts_of(tool) if not fact.documented]
+    hidden = hidden_facts(domain)
     return sorted(hidden, key=_drawn)[: round(share * len(hidden))]
 
 

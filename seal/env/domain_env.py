@@ -26,7 +26,7 @@ class DomainEnv(Documented):
         known = told_of(domain, told)
         facts = [fact for tool in domain.tools for fact in facts_of(tool)]
         self._facts = [replace(fact, documented=True) if fact in known else fact for fact in facts]
-        self._docs = {tool.name: bare_doc(tool, [f for f in known if f.tool == tool.name]) for tool in domain.tools}
+        self._docs = {tool.name: bare_doc(tool, known) for tool in domain.tools}
 
     def tasks(self) -> list[Task]:
         return self._tasks

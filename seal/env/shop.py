@@ -87,5 +87,5 @@ SHOP = Domain(
 
 
 class ShopEnv(DomainEnv):
-    def __init__(self, **sizes: Any):
-        super().__init__(SHOP, **sizes)
+    def __init__(self, **options: Any):
+        super().__init__(SHOP, **options)

@@ -55,15 +55,15 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     "sft_static": lambda g: merged(ARMS["static"](g), {"train": {"algorithm": "sft", "condition": "stripped"}}),
     "seal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True),
 }
-PLAIN_ARMS = ("vanilla", "vanilla_pos", "paper")
 # What an arm does otherwise from its second round on: here the interface that the first round evolved stays.
 AFTER_FIRST: Mapping[str, Change] = {"open_loop": {"evolve": {"interface": "kept"}}}
 
 
 def changes_of(arm: str, group_size: int, rounds: int, policy: str) -> list[Change]:
     """What `arm` changes in each of its rounds. `policy`: the kind of the start's policy."""
-    rate = {"lr": PLAIN_RATE[policy]} if arm in PLAIN_ARMS and policy in PLAIN_RATE else {}
-    first = merged(ARMS[arm](group_size), {"train": rate})
+    first = ARMS[arm](group_size)
+    if PLAIN.items() <= first["train"].items() and policy in PLAIN_RATE:
+        first = merged(first, {"train": {"lr": PLAIN_RATE[policy]}})
     return [merged(first, AFTER_FIRST.get(arm, {}) if depth else {}) for depth in range(rounds)]
 
 

@@ -19,7 +19,7 @@ from seal.core.errors import mended_by
 from seal.core.params import Round
 from seal.core.typed import read
 from seal.evaluate.jobs import Job, folder_of
-from seal.evaluate.results import METRICS, OUTCOME, RECORD, record
+from seal.evaluate.results import METRICS, OUTCOME, RECORD, as_outcomes, record
 from seal.interface.state import load_interface
 from seal.store.files import read_record, write_json
 from seal.store.tables import write_table
@@ -154,5 +154,5 @@ def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None
 
 
 def _write(job: Job, folder: Path, line: Any, pulled: Mapping[str, float]) -> None:
-    outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
-    write_json(folder / f"r{line.depth}.json", record(job.digest(line.depth), line.metrics, pulled, outcomes))
+    kept = record(job.digest(line.depth), line.metrics, pulled, as_outcomes(line.rows))
+    write_json(folder / f"r{line.depth}.json", kept)

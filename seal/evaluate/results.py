@@ -8,7 +8,7 @@ outcomes.parquet   one per held-out rollout
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,7 @@ def write_results(
         runs.append({**key, **of_run, **cost, "metrics": text})
         for label in sorted({*rates, *pulled}):
             labels.append({**key, "label": label, "rate": rates.get(label), "pull": pulled.get(label)})
-        for outcome in r["outcomes"]:
-            row = dict(zip(OUTCOME, outcome, strict=True))
+        for row in as_rows(r["outcomes"]):
             task = tasks[row["task_id"]]
             outcomes.append({**key, **row, "scenario_id": task.scenario_id, "category": task.category})
     write_parquet(folder / "runs.parquet", pa.Table.from_pylist(runs, RUNS))
@@ -85,8 +84,7 @@ def write_transfer(
     outcomes = []
     for f in found:
         key = {"to": f["to"], "arm": f["arm"], "seed": f["seed"], "round": f["depth"]}
-        for outcome in f["outcomes"]:
-            row = dict(zip(OUTCOME, outcome, strict=True))
+        for row in as_rows(f["outcomes"]):
             outcomes.append({**key, **row, "scenario_id": scenarios[f["to"]][row["task_id"]]})
     write_parquet(folder / "transfer.parquet", pa.Table.from_pylist(list(rows)))
     write_parquet(folder / "transfer_outcomes.parquet", pa.Table.from_pylist(outcomes))
@@ -161,6 +159,16 @@ def _metrics(folder: Path, run: Mapping[str, Any]) -> dict[str, Any]:
     if told := unlike(metrics, METRICS, "metrics"):
         raise ArtifactError("results", f"{path}: {told}", mend(path))
     return metrics
+
+
+def as_outcomes(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+    """Rows of the evaluations table, or the like, as lists of OUTCOME."""
+    return [[row[name] for name in OUTCOME] for row in rows]
+
+
+def as_rows(outcomes: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Lists of OUTCOME as rows."""
+    return [dict(zip(OUTCOME, outcome, strict=True)) for outcome in outcomes]
 
 
 def record(

@@ -4,6 +4,7 @@ Under the output folder of an experiment: `starts/<key>/policy/` and `starts/<ke
 makes it and the others wait; a warm start that was killed goes on where it was.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock
@@ -13,7 +14,7 @@ from seal.core.params import Round, Start
 from seal.core.typed import plain, read
 from seal.env import load_env
 from seal.evaluate.jobs import Job, digest_of
-from seal.evaluate.results import OUTCOME, RECORD
+from seal.evaluate.results import RECORD, as_outcomes, as_rows
 from seal.evaluate.rounds import Line, start_line
 from seal.policy import load_policy
 from seal.policy.base import Policy
@@ -25,12 +26,13 @@ def policy_of_start(job: Job, out: Path) -> Policy:
     """The policy before the first round. Each call loads it anew: rounds train it in place."""
     start = plain(read(Start, job.start, "start", complete=True), short=True)
     folder = _folder(out, [job.seed, job.env, job.env_options, start["policy"]])
-    if not (folder / "policy").exists():
-        with FileLock(f"{folder}.lock"):
-            if not (folder / "policy").exists():
-                with atomic_dir(folder / "policy") as made:
-                    env = load_env(job.env, **job.env_options)
-                    write_start(job.start["policy"], env, made, job.seed, resume_dir=folder / "warm")
+
+    def make() -> None:
+        with atomic_dir(folder / "policy") as made:
+            env = load_env(job.env, **job.env_options)
+            write_start(job.start["policy"], env, made, job.seed, resume_dir=folder / "warm")
+
+    _once(folder / "policy", make)
     with mended_by(f"remove the folder, it is made again: rm -r {folder}"):
         return load_policy(folder / "policy")
 
@@ -41,16 +43,24 @@ def line_of_start(job: Job, out: Path) -> Line:
     how = [plain(entry.evaluate, short=True), entry.diagnose.priority]
     folder = _folder(out, [job.seed, job.env, job.env_options, policy.hash, how])
     path = folder / "start.json"
-    if not path.exists():
-        with FileLock(f"{folder}.lock"):
-            if not path.exists():
-                env = load_env(job.env, **job.env_options)
-                line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
-                outcomes = [[row[name] for name in OUTCOME] for row in line.rows]
-                write_json(path, {"metrics": line.metrics, "outcomes": outcomes})
+
+    def make() -> None:
+        env = load_env(job.env, **job.env_options)
+        line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
+        write_json(path, {"metrics": line.metrics, "outcomes": as_outcomes(line.rows)})
+
+    _once(path, make)
     kept = read_record(path, {name: RECORD[name] for name in ("metrics", "outcomes")})
-    rows = [dict(zip(OUTCOME, outcome, strict=True)) for outcome in kept["outcomes"]]
+    rows = as_rows(kept["outcomes"])
     return Line("r0", 0, policy, rows=rows, start_rows=rows, metrics=kept["metrics"])
+
+
+def _once(path: Path, make: Callable[[], None]) -> None:
+    """Make what is to stand at `path`, unless it does, or another process makes it meanwhile."""
+    if not path.exists():
+        with FileLock(f"{path.parent}.lock"):
+            if not path.exists():
+                make()
 
 
 def _folder(out: Path, parts: list) -> Path:

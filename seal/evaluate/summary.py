@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from seal.evaluate.results import COST
 from seal.evaluate.statistics import Estimate, bootstrap_mean, paired_difference
 
 Record = Mapping[str, Any]  # see seal.evaluate.experiment.records
@@ -55,7 +56,7 @@ def summarise(
                 differences = {"gain": (here, start), "margin": (here, first), "behind": (last, here)}
                 row |= compare(scenarios, **{score: here, **{prefix + name: of for name, of in differences.items()}})
             totals = [r["metrics"]["total"] for r in of]
-            row |= {key: sum(total[key] for total in totals) / len(totals) for key in ("rollouts", "tokens", "updates")}
+            row |= {key: sum(total[key] for total in totals) / len(totals) for key in COST}
             rows.append(row)
     return rows
 

@@ -15,7 +15,7 @@ from seal.core.typed import plain, read
 from seal.env import load_env
 from seal.evaluate.experiment import each, run_job, trained_policy
 from seal.evaluate.jobs import Job, digest_of, folder_of
-from seal.evaluate.results import OUTCOME, RECORD
+from seal.evaluate.results import RECORD, as_outcomes
 from seal.evaluate.starts import policy_of_start
 from seal.evaluate.suite import evaluate_policy
 from seal.evaluate.summary import compare, outcomes
@@ -110,7 +110,7 @@ def _measure(job: Job, out: Path, place: Place, depth: int) -> list[list[Any]]:
     policy = trained_policy(job, out) if depth else policy_of_start(job, out)
     bare = InterfaceState()
     evaluation = evaluate_policy(env, policy, bare, entry.evaluate, entry.diagnose.priority, f"r{depth}", job.seed)
-    return [[row[name] for name in OUTCOME] for row in evaluation.rows(f"r{depth}")]
+    return as_outcomes(evaluation.rows(f"r{depth}"))
 
 
 def _digest(job: Job, place: Place, depth: int) -> str:

@@ -8,8 +8,8 @@ code stays spread over the codes.
 import random
 from collections.abc import Mapping, Sequence
 
-from seal.core.types import Call, Note, Task, ToolDoc
-from seal.env.domain import Domain, DomainSession, Slot, bare_doc, facts_of
+from seal.core.types import Call, Fact, Task, ToolDoc
+from seal.env.domain import Domain, DomainSession, Slot, bare_doc, hidden_facts
 from seal.env.domain_tasks import scenario_tasks
 from seal.env.lexicon import CODES, NOUNS, PREFIXES
 from seal.env.procedural import random_domain
@@ -23,8 +23,11 @@ Rule = tuple[str, str]  # (tool, "needs" | "role" | "returns" | slot name)
 
 def rules_of(domain: Domain) -> dict[Rule, tuple[str, str]]:
     """Every rule the bare docs hide -> (parameter or "", note text), in the words of the interface's cues."""
-    hidden = (fact for tool in domain.tools for fact in facts_of(tool) if not fact.documented)
-    return {(f.tool, f.param or f.kind): (f.param, FACT_TEXTS[f.kind](f.value)) for f in hidden}
+    return {_rule(fact): (fact.param, FACT_TEXTS[fact.kind](fact.value)) for fact in hidden_facts(domain)}
+
+
+def _rule(fact: Fact) -> Rule:
+    return fact.tool, fact.param or fact.kind
 
 
 class Agent:
@@ -120,13 +123,8 @@ class Agent:
 
 def noted_docs(domain: Domain, names: Sequence[str], known: set[Rule]) -> list[ToolDoc]:
     """Bare docs of the tools, with the notes of the known rules."""
-    rules = rules_of(domain)
-    docs = []
-    for name in names:
-        doc = bare_doc(domain[name])
-        notes = tuple(Note(*note) for rule, note in rules.items() if rule[0] == name and rule in known)
-        docs.append(ToolDoc(doc.name, doc.description, doc.params, notes))
-    return docs
+    told = [fact for fact in hidden_facts(domain) if _rule(fact) in known]
+    return [bare_doc(domain[name], told) for name in names]
 
 
 def demonstration(rng: random.Random, codec: WordCodec, max_turns: int, max_tools: int) -> tuple[list[int], list[int]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seal.core.errors import RoundError
-from seal.core.params import Params, Round, Start
+from seal.core.params import Params, Round, Start, check_trains
 
 STAGES = ("collect", "verify", "diagnose", "evolve_interface", "train", "evaluate")  # of a round, in order
 START_STAGES = ("start", "evaluate_start")
@@ -68,6 +68,10 @@ class Lineage:
     def start(self, round_id: str) -> str:
         """The start a round descends from."""
         return self.line(round_id)[0]
+
+    def check_trains(self, round_id: str) -> None:
+        """Raise ParamError for a round that updates a policy which has no weights to train."""
+        check_trains(f"rounds.{round_id}", self.entry(self.start(round_id)).policy, self.round(round_id).train)
 
     def depth(self, round_id: str) -> int:
         """0 for a start, 1 for its children. Seeds depend on it, so an unchanged branch equals its sibling."""

@@ -13,7 +13,7 @@ from transformers import TrainerCallback
 from trl import GRPOConfig
 
 from seal.core.errors import ParamError
-from seal.policy.shards import accelerate_aside, asked, sharded
+from seal.policy.shards import accelerate_aside, sharded, shards
 from seal.train.batch import Batch
 from seal.train.ranks import rank
 from seal.train.settings import OptimSettings, StepMetrics
@@ -108,7 +108,7 @@ def train(
     def rate(update: int) -> float:
         return settings.rate(first_step * updates + update)
 
-    if asked() and rank().world > 1 and not sharded(model):
+    if shards() > 1 and not sharded(model):
         raise ParamError("FSDP", "a model that was not sharded", "an hf policy with train: lora, or --multi_gpu")
     with tempfile.TemporaryDirectory() as scratch, _unpatched(model), accelerate_aside(), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # TRL sets an option that transformers has renamed

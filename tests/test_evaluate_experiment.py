@@ -150,6 +150,16 @@ def test_open_loop_stops_evolving_after_its_first_round_and_no_other_arm_changes
         (job,) = plan(_params(), "rises", 1, 3, [arm])
         kinds = [entry["evolve"]["interface"] for entry in job.rounds]
         assert kinds == (["evolved", "kept", "kept"] if arm == "open_loop" else kinds[:1] * 3)
+        emas = [entry["train"]["ema"] for entry in job.rounds]
+        assert emas == (emas[:1] + [0.0, 0.0] if arm == "open_loop" else emas[:1] * 3)
+
+
+def test_the_arm_paper_weighs_by_the_formula_of_the_paper():
+    (job,) = plan(_params(), "arms", 1, 1, ["paper"])
+    train, collect = job.rounds[0]["train"], job.rounds[0]["collect"]
+    told = {"weights": "trajectory", "alpha": 0.0, "normalise": False, "beta": 0.001, "loss": "dapo", "negative": 1.0}
+    assert {name: train[name] for name in told} == told
+    assert (collect["evolved"], collect["item_dropout"]) == (collect["group_size"], 0.0)
 
 
 def test_arms_are_complete_round_entries_that_differ_where_they_say():

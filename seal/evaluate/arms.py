@@ -11,6 +11,9 @@ Change = dict[str, Any]
 # Plain GRPO's update, and the learning rate that suits it where that is another than ours: nano's unlearns at 1e-3.
 PLAIN: Change = {"negative": 1.0, "epsilon_high": 0.0, "rehearse": 0.0, "replay": 0, "loss": "dapo"}
 PLAIN_RATE: Mapping[str, float] = {"nano": 3e-4}  # kind of policy -> train.lr
+PLAIN_ARMS = ("vanilla", "vanilla_pos", "paper")
+# The paper's weights to the letter, and its KL term (Table 4).
+PUBLISHED: Change = {"alpha": 0.0, "normalise": False, "beta": 0.001, "reference": "start"}
 
 
 def _change(
@@ -30,8 +33,11 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     "vanilla_pos": lambda g: _change(0, "none", "as_collected", "none", "all", PLAIN),
     # our update on bare rollouts alone, whose successes are replayed as those under cues are
     "no_interface": lambda g: _change(0, "none", "within_group", "turn", True, {"replayed": "all"}),
-    # the published run: static marks, trained as collected, one weight a trajectory
-    "paper": lambda g: _change(g, "published", "as_collected", "trajectory", False, PLAIN),
+    # the published run: static marks, none left out, trained as collected, one weight a trajectory by its formula
+    "paper": lambda g: merged(
+        _change(g, "published", "as_collected", "trajectory", False, {**PLAIN, **PUBLISHED}),
+        {"collect": {"item_dropout": 0.0}},
+    ),
     # everything the docs hide, from the first step on; and cues of the same length that say nothing true
     "static": lambda g: _change(g // 2, "static", "within_group", "turn", True),
     "random": lambda g: _change(g // 2, "random", "within_group", "turn", True),
@@ -55,14 +61,15 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
     "sft_static": lambda g: merged(ARMS["static"](g), {"train": {"algorithm": "sft", "condition": "stripped"}}),
     "seal": lambda g: _change(g // 2, "evolved", "within_group", "turn", True),
 }
-# What an arm does otherwise from its second round on: here the interface that the first round evolved stays.
-AFTER_FIRST: Mapping[str, Change] = {"open_loop": {"evolve": {"interface": "kept"}}}
+# What an arm does otherwise from its second round on: here what the first round's failures decided stays, cues and
+# label factors.
+AFTER_FIRST: Mapping[str, Change] = {"open_loop": {"evolve": {"interface": "kept"}, "train": {"ema": 0.0}}}
 
 
 def changes_of(arm: str, group_size: int, rounds: int, policy: str) -> list[Change]:
     """What `arm` changes in each of its rounds. `policy`: the kind of the start's policy."""
     first = ARMS[arm](group_size)
-    if PLAIN.items() <= first["train"].items() and policy in PLAIN_RATE:
+    if arm in PLAIN_ARMS and policy in PLAIN_RATE:
         first = merged(first, {"train": {"lr": PLAIN_RATE[policy]}})
     return [merged(first, AFTER_FIRST.get(arm, {}) if depth else {}) for depth in range(rounds)]
 

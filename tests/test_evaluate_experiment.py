@@ -20,8 +20,10 @@ from seal.evaluate.experiment import records, run_job, run_jobs
 from seal.evaluate.jobs import plan
 from seal.evaluate.starts import policy_of_start
 from seal.evaluate.summary import summarise
+from seal.policy.scripted import FaultyPolicy
 from seal.policy.start import write_start
 from seal.store.parquet import read_parquet, write_parquet
+from seal.train import fresh
 
 SMALL = {"collect": {"tasks": 3, "group_size": 4, "evolved": 2}, "train": {"algorithm": "none"}}
 CHEAP = {"evaluate": {"tasks": 6}}
@@ -51,11 +53,11 @@ def test_a_run_that_was_killed_goes_on_where_it_was_and_ends_the_same(tmp_path, 
     run_job(jobs[0], tmp_path / "whole")
     real, played = rounds.run_round, []
 
-    def dies_in_r3(env, line, params, round_id, run_seed, on_progress=None):
+    def dies_in_r3(env, line, params, round_id, run_seed, **more):
         played.append(round_id)
         if played.count("r3") == 1 and round_id == "r3":
             raise KeyboardInterrupt
-        return real(env, line, params, round_id, run_seed, on_progress)
+        return real(env, line, params, round_id, run_seed, **more)
 
     monkeypatch.setattr(rounds, "run_round", dies_in_r3)
     with pytest.raises(KeyboardInterrupt):
@@ -67,9 +69,59 @@ def test_a_run_that_was_killed_goes_on_where_it_was_and_ends_the_same(tmp_path, 
     assert _files(tmp_path / "whole") == _files(tmp_path / "killed")
 
 
+def test_a_killed_round_does_not_play_again_what_it_played(tmp_path, monkeypatch):
+    (job,) = plan(FAULTY, "rises", seeds=1, rounds=1)
+    run_job(job, tmp_path / "whole")
+    asked, real = [], FaultyPolicy.act
+
+    def act(self, observations, *args):
+        asked.append(len(observations))
+        return real(self, observations, *args)
+
+    monkeypatch.setattr(FaultyPolicy, "act", act)
+    for phase in ("profile", "metrics"):  # after collect, after evaluate
+        _killed_at(phase, job, tmp_path / "killed", monkeypatch)
+        assert asked
+        asked.clear()
+    run_job(job, tmp_path / "killed")
+    assert not asked and not (tmp_path / "killed" / "seal" / "s3" / "begun").exists()
+    assert _files(tmp_path / "whole") == _files(tmp_path / "killed")
+
+
+@pytest.mark.slow
+def test_a_round_killed_in_any_phase_ends_with_the_same_bytes(tmp_path, monkeypatch):
+    (job,) = plan(_params("nano"), "rises", 1, 1, change={"train": {"algorithm": "grpo", "steps": 3}})
+    run_job(job, tmp_path / "whole")
+    trained = []
+
+    def dies_in_its_second_step(*args, **more):
+        trained.append(1)
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return played(*args, **more)
+
+    played = fresh.judge
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(fresh, "judge", dies_in_its_second_step)
+        run_job(job, tmp_path / "killed")
+    for phase in ("profile", "evaluate_policy", "metrics"):
+        _killed_at(phase, job, tmp_path / "killed", monkeypatch)
+    run_job(job, tmp_path / "killed")
+    assert _files(tmp_path / "whole") == _files(tmp_path / "killed")
+
+
+def _killed_at(phase, job, out, monkeypatch):
+    def dies(*args, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(rounds, phase, dies)
+        run_job(job, out)
+
+
 def test_a_finished_run_goes_on_with_more_rounds_where_it_ended(tmp_path, monkeypatch):
     real, played = rounds.run_round, []
-    monkeypatch.setattr(rounds, "run_round", lambda *args: played.append(args[3]) or real(*args))
+    monkeypatch.setattr(rounds, "run_round", lambda *args, **of: played.append(args[3]) or real(*args, **of))
     for n in (1, 3):
         run_job(plan(FAULTY, "rises", 1, n)[0], tmp_path / "longer")
     assert played == ["r1", "r2", "r3"]
@@ -81,11 +133,11 @@ def test_arms_of_a_seed_begin_with_one_start_and_a_killed_one_goes_on(tmp_path, 
     made, played, real = [], [], starts.start_line
     monkeypatch.setattr(starts, "write_start", lambda *args, **of: made.append(1) or write_start(*args, **of))
 
-    def dies_once(*args):
+    def dies_once(*args, **more):
         played.append(1)
         if len(played) == 1:
             raise KeyboardInterrupt
-        return real(*args)
+        return real(*args, **more)
 
     monkeypatch.setattr(starts, "start_line", dies_once)
     jobs = plan(FAULTY, "margin", seeds=2, rounds=1)

@@ -2,8 +2,9 @@
 
 Under the output folder each finished round is one file, `<arm>/s<seed>/r<k>.json` (metrics, what each label pulled in
 training, and the outcome of every held-out task), keyed by a digest of its parameters; what is there and fits is not
-run again. The last round's policy and interface lie beside it in `state/`, so that a line can go on. What all arms of
-a seed begin with is in `starts/` (see seal.evaluate.starts).
+run again. The last round's policy and interface lie beside it in `state/`, so that a line can go on, and what a round
+in work has played and trained in `begun/`. What all arms of a seed begin with is in `starts/` (see
+seal.evaluate.starts).
 """
 
 import shutil
@@ -126,10 +127,12 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
     _write(job, folder, line, kept["pull"] if resumed else {})
     for depth in range(line.depth + 1, len(job.rounds) + 1):
         entry = read(Round, job.rounds[depth - 1], "round", complete=True)
-        line, played = run_round(env, line, entry, f"r{depth}", job.seed)
+        resume_dir = folder / "begun" / job.digest(depth)
+        line, played = run_round(env, line, entry, f"r{depth}", job.seed, resume_dir=resume_dir)
         pulled = pull(played.trained.weights, [*played.collected, *played.trained.fresh])
         _keep(job, state, line, pulled)
         _write(job, folder, line, pulled)
+        shutil.rmtree(folder / "begun")
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from seal.core.params import DiagnoseParams, EvaluateParams, Round
@@ -15,6 +16,7 @@ from seal.evaluate.idle import idle
 from seal.evaluate.metrics import cost, metrics, round_metrics
 from seal.evaluate.suite import Evaluation, evaluate_policy
 from seal.interface.state import InterfaceState
+from seal.rollout.actions import ActionLog
 from seal.rollout.collect import collect
 from seal.train.batch import TrainRow
 from seal.train.fresh import diagnosed, judge
@@ -57,11 +59,17 @@ class Played:
 
 
 def start_line(
-    env: Environment, policy: Any, params: EvaluateParams, priority: Sequence[str], run_seed: int, round_id: str = "r0"
+    env: Environment,
+    policy: Any,
+    params: EvaluateParams,
+    priority: Sequence[str],
+    run_seed: int,
+    round_id: str = "r0",
+    log: ActionLog | None = None,
 ) -> Line:
-    """Evaluate the start: depth 0, bare interface."""
+    """Evaluate the start: depth 0, bare interface. `log`: see seal.rollout.engine.play."""
     interface = InterfaceState()
-    evaluation = evaluate_policy(env, policy, interface, params, priority, round_id, run_seed)
+    evaluation = evaluate_policy(env, policy, interface, params, priority, round_id, run_seed, log=log)
     found = metrics(evaluation, env.tasks(), params.split) | idle(env, evaluation, params.split)
     identity = {"env": env.name, "policy_hash": policy.hash}
     rows = evaluation.rows(round_id)
@@ -76,12 +84,18 @@ def run_round(
     round_id: str,
     run_seed: int,
     on_progress: Callable[[str], None] | None = None,
+    resume_dir: Path | None = None,
 ) -> tuple[Line, Played]:
-    """The round after `line`. `line.policy` is changed in place. `on_progress` gets the name of each phase begun."""
+    """The round after `line`. `line.policy` is changed in place. `on_progress` gets the name of each phase begun.
+
+    `resume_dir`: a folder for this round alone; a round that was killed goes on from there with the same bytes. Who has
+    kept what the round made removes it.
+    """
     say = on_progress or (lambda phase: None)
+    log = ActionLog(resume_dir / "played") if resume_dir else None
     policy, depth, priority = line.policy, line.depth + 1, params.diagnose.priority
     say("collect")
-    played = collect(env, policy, line.interface, params.collect, round_id, depth, run_seed)
+    played = collect(env, policy, line.interface, params.collect, round_id, depth, run_seed, log=log)
     say("diagnose")
     collected = judge(env, played, priority)
     if priority in DRAWN:
@@ -104,12 +118,15 @@ def run_round(
         depth,
         run_seed,
         line.factors,
+        resume_dir / "trained" if resume_dir else None,
         reference=line.start,
         replay=line.replay,
     )
     say("evaluate")
     shown = params.collect.mode
-    evaluation = evaluate_policy(env, policy, evolved.state, params.evaluate, priority, round_id, run_seed, mode=shown)
+    evaluation = evaluate_policy(
+        env, policy, evolved.state, params.evaluate, priority, round_id, run_seed, mode=shown, log=log
+    )
     scores = metrics(evaluation, env.tasks(), params.evaluate.split, line.rows, line.start_rows)
     scores |= idle(env, evaluation, params.evaluate.split)
     updates = len(trained.curve) * params.train.minibatches * params.train.num_iterations

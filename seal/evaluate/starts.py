@@ -1,9 +1,10 @@
 """What a line of rounds begins with, made once for all arms of a seed: a policy, and its score.
 
 Under the output folder of an experiment: `starts/<key>/policy/` and `starts/<key>/start.json`. Of several processes one
-makes it and the others wait; a warm start that was killed goes on where it was.
+makes it and the others wait; one that was killed goes on where it was.
 """
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from seal.evaluate.rounds import Line, start_line
 from seal.policy import load_policy
 from seal.policy.base import Policy
 from seal.policy.start import write_start
+from seal.rollout.actions import ActionLog
 from seal.store.files import atomic_dir, new_folder, read_record, write_json
 
 
@@ -46,8 +48,10 @@ def line_of_start(job: Job, out: Path) -> Line:
 
     def make() -> None:
         env = load_env(job.env, **job.env_options)
-        line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed)
+        log = ActionLog(folder / "played")
+        line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed, log=log)
         write_json(path, {"metrics": line.metrics, "outcomes": as_outcomes(line.rows)})
+        shutil.rmtree(log.folder)
 
     _once(path, make)
     kept = read_record(path, {name: RECORD[name] for name in ("metrics", "outcomes")})

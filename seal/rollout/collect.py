@@ -6,6 +6,7 @@ from seal.core.types import Phase, Rollout, Task
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.policy.base import Limits, Policy
+from seal.rollout.actions import ActionLog
 from seal.rollout.engine import play
 from seal.rollout.plan import choose_tasks, requests_for
 
@@ -26,11 +27,12 @@ def collect(
     step: int = 0,
     on_progress: Callable[[int], None] | None = None,
     chosen: Sequence[Task] | None = None,
+    log: ActionLog | None = None,
 ) -> list[Rollout]:
     """Rollouts of one batch of groups, groups adjacent. `params`: seal.core.params.CollectParams.
 
     Training steps call it with phase "train" and their step: fresh tasks and seeds. Known-bad tasks are left out.
-    `chosen`: the tasks to play, instead of a draw.
+    `chosen`: the tasks to play, instead of a draw. `log`: see seal.rollout.engine.play.
     """
     if chosen is None:
         chosen = choose_tasks(training_tasks(env), params.tasks, run_seed, depth, phase, step)
@@ -49,4 +51,4 @@ def collect(
         params.start_turns,
     )
     limits = Limits(params.max_action_tokens, params.context)
-    return play(env, policy, requests, interface, limits, params.temperature, on_progress)
+    return play(env, policy, requests, interface, limits, params.temperature, on_progress, log=log)

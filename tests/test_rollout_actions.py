@@ -1,0 +1,80 @@
+"""Kept actions: a killed play goes on behind its last finished batch, and ends as if nothing had happened."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from seal.core.errors import ArtifactError
+from seal.env.shop import ShopEnv
+from seal.policy.base import Action, Limits
+from seal.policy.nano import NanoPolicy, nano_config
+from seal.policy.nano_model import NanoForCausalLM
+from seal.rollout.actions import ActionLog
+from seal.rollout.engine import play
+from seal.rollout.plan import requests_for
+
+ENV = ShopEnv(train=4, dev=1, test=4)
+REQUESTS = requests_for(ENV.tasks()[:6], 3, "r1", 1, "collect", 7)
+
+
+class Dying:
+    """A tiny policy that is killed when it is asked about a rollout of `dies_at`; `asked`: the seeds it was asked."""
+
+    def __init__(self, dies_at=()):
+        torch.manual_seed(0)
+        self.policy = NanoPolicy(NanoForCausalLM(nano_config(layers=1, width=32)).eval())
+        self.dies_at, self.asked = {r.seed for r in dies_at}, set()
+
+    def __getattr__(self, name):
+        return getattr(self.policy, name)
+
+    def act(self, observations, temperature, limits):
+        self.asked |= {o.seed for o in observations}
+        if self.asked & self.dies_at:
+            raise KeyboardInterrupt
+        return self.policy.act(observations, temperature, limits)
+
+
+def _play(policy, log=None, **more):
+    return play(ENV, policy, REQUESTS, limits=Limits(6, 300), batch=5, log=log, **more)
+
+
+def test_a_killed_play_asks_for_what_is_left_and_ends_the_same(tmp_path):
+    whole, log, counted = _play(Dying()), ActionLog(tmp_path / "played"), []
+    with pytest.raises(KeyboardInterrupt):
+        _play(Dying(REQUESTS[12:13]), log)
+    policy = Dying()
+    assert _play(policy, log, on_progress=counted.append) == whole
+    assert policy.asked == {r.seed for r in REQUESTS[10:]} and sum(counted) == len(REQUESTS)
+    policy = Dying(REQUESTS)  # nothing is left to ask
+    assert _play(policy, log) == whole and not policy.asked
+
+
+def test_only_the_same_play_takes_them(tmp_path):
+    log = ActionLog(tmp_path / "played")
+    _play(Dying(), log)
+    for other in ({"temperature": 0.5}, {"limits": Limits(5, 300)}, {"batch": 6}):
+        policy = Dying()
+        play(ENV, policy, REQUESTS, log=log, **{"limits": Limits(6, 300), "batch": 5, **other})
+        assert policy.asked == {r.seed for r in REQUESTS}
+    policy = Dying()
+    changed = [replace(r, seed=r.seed + 1) for r in REQUESTS]
+    play(ENV, policy, changed, limits=Limits(6, 300), batch=5, log=log)
+    assert policy.asked == {r.seed for r in changed}
+
+
+@pytest.mark.parametrize("actions", [[], [Action("done")] * 40], ids=["too few", "too many"])
+def test_actions_that_do_not_fit_the_environment_any_more_are_an_error(actions, tmp_path, monkeypatch):
+    monkeypatch.setattr(ActionLog, "read", lambda *_: [actions] * 5)
+    with pytest.raises(ArtifactError, match=r"goes another way(.|\n)*rm -r"):
+        _play(Dying(), ActionLog(tmp_path))
+
+
+def test_a_damaged_file_is_one_error_that_names_it(tmp_path):
+    log = ActionLog(tmp_path)
+    _play(Dying(), log)
+    for path in tmp_path.iterdir():
+        path.write_text('{"actions": [[["done", [1], 0.5, "stop"]]]}')
+    with pytest.raises(ArtifactError, match="made again: rm"):
+        _play(Dying(), log)

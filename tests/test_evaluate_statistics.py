@@ -92,6 +92,25 @@ def test_a_thing_equals_itself(outcomes):
     assert paired_difference(outcomes, {}, {}).n == 0
 
 
+def test_equal_outcomes_are_no_proof_that_nothing_differs():
+    for n in (2, 10, 200):
+        keys = range(n)
+        zeros = dict.fromkeys(keys, 0.0)
+        same = paired_difference(zeros, zeros, {key: key for key in keys})
+        assert same.high == -same.low == wilson(0, n).high > 0
+
+
+def test_one_seed_speaks_of_its_scenarios():
+    outcomes = [float(i % 10 == 0) for i in range(200)]
+    of_one_seed = bootstrap_mean(outcomes, range(200), [7] * 200)
+    assert of_one_seed == bootstrap_mean(outcomes, range(200))
+    assert 0.05 < of_one_seed.low < 0.1 < of_one_seed.high < 0.15
+    by_key = {(7, i): outcome for i, outcome in enumerate(outcomes)}
+    cluster_of, seed_of = ({key: key[at] for key in by_key} for at in (1, 0))
+    gained = paired_difference(by_key, dict.fromkeys(by_key, 0.0), cluster_of, seed_of)
+    assert gained.clusters == 200 and 0.05 < gained.low < gained.high < 0.15
+
+
 def test_little_evidence_claims_little():
     assert (bootstrap_mean([1.0, 1.0], ["one", "one"]).low, bootstrap_mean([], []).high) == (0.0, 1.0)
     none = bootstrap_mean([0.0] * 20, range(20))

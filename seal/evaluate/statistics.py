@@ -58,27 +58,31 @@ def bootstrap_mean(
     """The mean of rows, and its bootstrap interval over clusters (and over seeds, if given), cut to `bounds`.
 
     Args: values (N,); clusters (N,), e.g. the scenario of each row; seeds (N,), the run each row comes from.
-    One cluster says nothing about others: the interval is then `bounds`. Where all rows of a share are 0, or all are 1,
-    resampling would claim certainty; Wilson's interval over the clusters stands in.
+    One cluster says nothing about others: the interval is then `bounds`; with one seed it is over clusters alone, and
+    speaks of that seed's run. Where all rows of a share are 0, or all are 1, or all differences are 0, resampling would
+    claim certainty: Wilson's interval over the clusters stands in, of a difference to either side, since it is at most
+    as far from 0 as clusters that differ are frequent.
     """
     v = np.asarray(values, dtype=np.float64)
     if not len(v):
         return Estimate(0.0, *bounds, 0, 0)
-    rows, n_rows = _codes(seeds) if seeds is not None else (np.zeros(len(v), dtype=np.int64), 1)
+    rows, n_rows = _codes(seeds if seeds is not None else [0] * len(v))
     columns, n_columns = _codes(clusters)
     order = np.lexsort((v, columns, rows))  # sums do not depend on how the rows were ordered
     cells = (rows * n_columns + columns)[order]
     sums = np.bincount(cells, v[order], n_rows * n_columns).reshape(n_rows, n_columns)
     counts = np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
-    kinds = [n_columns] if seeds is None else [n_rows, n_columns]
-    mean, n = float(sums.sum() / len(v)), min(kinds)
+    mean, n = float(sums.sum() / len(v)), min(n_rows, n_columns) if n_rows > 1 else n_columns
     if n < 2:
         return Estimate(mean, *bounds, len(v), n)
     if bounds == (0.0, 1.0) and v.min() == v.max() and mean in (0.0, 1.0):
         whole = wilson(mean * n, n, level)
         return Estimate(mean, whole.low, whole.high, len(v), n)
+    if bounds == (-1.0, 1.0) and not v.any():
+        high = wilson(0, n, level).high
+        return Estimate(0.0, -high, high, len(v), n)
     rng = np.random.Generator(np.random.Philox(seed))
-    means = _resampled(rng, sums, counts, seeds is not None, draws)
+    means = _resampled(rng, sums, counts, n_rows > 1, draws)
     tail = _expanded_tail(n, level)
     low, high = np.nanquantile(means, [tail, 1 - tail])
     return Estimate(mean, max(bounds[0], min(mean, float(low))), min(bounds[1], max(mean, float(high))), len(v), n)

@@ -38,7 +38,7 @@ def summarise(
     strict, dev and on (interface on) with interval; gain: strict minus the start's, paired by (seed, task); margin:
     minus the first arm's at the same depth, behind: the last arm's minus this one's; progress, progress_gain, ... the
     same of the share of user turns served; seeds, and rollouts, tokens, updates as means over seeds. A difference is
-    taken over the seeds that both have.
+    taken over the seeds that both have; of a thing and itself (all arms share their start) there is none.
     """
     arms = list(dict.fromkeys(r["arm"] for r in records))
     rows = []
@@ -53,7 +53,11 @@ def summarise(
                     outcomes(records, of_arm, at, split, outcome=outcome)
                     for of_arm, at in ((arm, depth), (arm, 0), (arms[0], depth), (arms[-1], depth))
                 )
-                differences = {"gain": (here, start), "margin": (here, first), "behind": (last, here)}
+                differences = {
+                    "gain": (here, start if depth else {}),
+                    "margin": (here, first if depth and arm != arms[0] else {}),
+                    "behind": (last, here if depth and arm != arms[-1] else {}),
+                }
                 row |= compare(scenarios, **{score: here, **{prefix + name: of for name, of in differences.items()}})
             totals = [r["metrics"]["total"] for r in of]
             row |= {key: sum(total[key] for total in totals) / len(totals) for key in COST}

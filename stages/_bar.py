@@ -20,8 +20,9 @@ def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Se
     params, mode = stage.entry.evaluate, stage.entry.collect.mode if stage.parent else "off"
     shown = mode if interface.active else "off"
     total = len(plan_evaluation(stage.env.tasks(), params, stage.id, stage.seed, shown))
+    how = {"mode": shown, "log": stage.log(stage.id)}
     with progress(f"evaluate@{stage.id}", total) as played:
-        return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played, mode=shown)
+        return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played, **how)
 
 
 @contextmanager

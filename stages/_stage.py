@@ -16,6 +16,7 @@ from seal.env import env_of
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
 from seal.policy import load_policy, look_at
+from seal.rollout.actions import ActionLog
 from seal.store.files import read_json, tree_hash, write_json
 from seal.store.lineage import STAGES, Lineage, find_root, path_of
 from seal.store.repro import write_error
@@ -74,10 +75,17 @@ class Stage:
         return read_judged(self.path("collect"), self.path("verify"), self.path("diagnose"))
 
     def resume_dir(self, *inputs: Path) -> Path:
-        """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone."""
+        """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone.
+
+        The stage forgets it once its outputs stand.
+        """
         parts = (self.id, self.seed, self.entry, *map(tree_hash, inputs))
         digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
         return self.root / ".seal" / "resume" / digest
+
+    def log(self, round_id: str) -> ActionLog:
+        """Where what a round's policy plays under its interface is kept until then."""
+        return ActionLog(self.resume_dir(*(self.path(what, round_id) for what in ("policy", "interface.json"))))
 
 
 def main(work: Callable[[Stage], None]) -> None:

@@ -9,7 +9,7 @@ from seal.evaluate.idle import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, cost, curve_row, metrics, round_metrics
 from seal.evaluate.suite import write_evaluation
 from seal.store.contracts import validate_round
-from seal.store.files import atomic_dir, read_csv, read_json, write_csv, write_json
+from seal.store.files import atomic_dir, forget, read_csv, read_json, write_csv, write_json
 from seal.store.lineage import tasks_path
 from seal.store.tables import read_table, write_table
 
@@ -26,12 +26,7 @@ def run(stage: Stage) -> None:
     scores |= idle(stage.env, evaluation, entry.evaluate.split)
     found = round_metrics(
         scores,
-        stage.id,
-        parent,
-        stage.depth,
-        before,
-        after,
-        spent(stage),
+        *(stage.id, parent, stage.depth, before, after, spent(stage)),
         read_json(stage.path("metrics.json", parent))["total"],
         env=entry.env,
         policy_hash=policy.hash,
@@ -42,6 +37,7 @@ def run(stage: Stage) -> None:
         shutil.copy(old / "start.parquet", out / "start.parquet")
         write_csv(out / "curve.csv", [*read_csv(old / "curve.csv"), curve_row(found)], CURVE_COLUMNS)
     write_json(stage.path("metrics.json"), found)
+    forget(stage.log(stage.id).folder)
 
 
 def spent(stage: Stage) -> dict[str, dict[str, int]]:

@@ -9,7 +9,7 @@ from seal.core.labels import DEFAULT_PRIORITY
 from seal.evaluate.idle import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
 from seal.evaluate.suite import write_evaluation
-from seal.store.files import atomic_dir, write_csv, write_json
+from seal.store.files import atomic_dir, forget, write_csv, write_json
 
 
 def run(stage: Stage) -> None:
@@ -25,6 +25,7 @@ def run(stage: Stage) -> None:
         shutil.copy(out / "evaluations.parquet", out / "start.parquet")
         write_csv(out / "curve.csv", [curve_row(found)], CURVE_COLUMNS)
     write_json(stage.path("metrics.json"), found)
+    forget(stage.log(stage.id).folder)
 
 
 if __name__ == "__main__":

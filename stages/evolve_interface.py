@@ -3,15 +3,17 @@
 from _stage import Stage, main
 
 from seal.evaluate.evolution import next_interface
+from seal.policy import counter_of
 from seal.store.files import atomic_dir, atomic_file, write_json
 from seal.store.tables import read_table, rows_of_items, write_table
 
 
 def run(stage: Stage) -> None:
     profile = read_table(stage.path("diagnose") / "profile.parquet", "profile").to_pylist()
+    policy = stage.policy(stage.parent, plays=stage.entry.evolve.gate.tasks > 0)
     evolved = next_interface(
         stage.env,
-        stage.policy(stage.parent, plays=stage.entry.evolve.gate.tasks > 0),
+        policy,
         stage.interface(stage.parent),
         stage.judged(),
         profile,
@@ -22,7 +24,7 @@ def run(stage: Stage) -> None:
     )
     with atomic_file(stage.path("interface.json")) as partial:
         partial.write_text(evolved.state.to_json())
-    items = rows_of_items(evolved.state.items, evolved.state.hash, stage.id, evolved.uplifts)
+    items = rows_of_items(evolved.state.items, evolved.state.hash, stage.id, evolved.uplifts, counter_of(policy))
     with atomic_dir(stage.path("interface")) as out:
         write_table(out / "interface_items.parquet", "interface_items", items)
         write_table(out / "changes.parquet", "changes", evolved.changes)

@@ -5,7 +5,7 @@ import shutil
 from _bar import progress
 from _stage import Stage, main
 
-from seal.store.files import atomic_dir, read_json, write_csv, write_json
+from seal.store.files import atomic_dir, forget, read_json, write_csv, write_json
 from seal.store.tables import write_table
 from seal.train.curve import CURVE
 from seal.train.loop import train_round
@@ -20,6 +20,7 @@ def run(stage: Stage) -> None:
     inputs = [stage.path(what) for what in ("collect", "verify", "diagnose", "interface.json")]
     policy, left = stage.policy(parent), stage.path("train", parent)
     inputs += [stage.path("policy", parent), left / "reweight.json", left / "replay.parquet"]
+    resume_dir = stage.resume_dir(*inputs)
     with progress(f"train@{stage.id}", 0 if entry.train.algorithm == "none" else entry.train.steps, "step") as stepped:
         result = train_round(
             policy,
@@ -28,12 +29,9 @@ def run(stage: Stage) -> None:
             stage.interface(stage.id),
             entry.collect,
             entry.train,
-            stage.priority,
-            stage.id,
-            stage.depth,
-            stage.seed,
+            *(stage.priority, stage.id, stage.depth, stage.seed),
             Factors.of_json(read_json(left / "reweight.json")),
-            stage.resume_dir(*inputs),
+            resume_dir,
             lambda row: stepped(1),
             stage.policy(stage.lineage.start(stage.id)) if entry.train.reference == "start" else None,
             replay_of(left / "replay.parquet"),
@@ -53,6 +51,7 @@ def run(stage: Stage) -> None:
             policy.save(out)
         else:  # nothing was trained
             shutil.copytree(stage.path("policy", parent), out, dirs_exist_ok=True)
+    forget(resume_dir)
 
 
 if __name__ == "__main__":

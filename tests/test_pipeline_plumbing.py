@@ -106,6 +106,13 @@ def test_a_replay_is_exact_and_leaves_the_workspace_alone(tree):
     assert seal(tree, "replay", "r0").stdout.startswith("EXACT: r0")
 
 
+def test_a_replay_brings_the_policy_of_the_start_to_a_round_that_compares_with_it(tree):
+    seal(tree, "round", "new", "r3", "--set", "train.reference=start")
+    dvc(tree, "repro")
+    commit(tree)
+    assert seal(tree, "replay", "r3").stdout.startswith("EXACT: r3")
+
+
 def test_a_replay_names_what_differs(tree):
     seal(tree, "round", "new", "r3", "--set", "collect.tasks=669")  # its evaluate stage is random
     dvc(tree, "repro")

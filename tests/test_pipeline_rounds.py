@@ -1,5 +1,6 @@
 """Whole rounds through the real stages, on a tiny shop with scripted policies: what comes out, and what breaks."""
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -8,8 +9,10 @@ import pytest
 from workspaces import ROOT, command, commit, dvc, seal, workspace
 
 from seal.core.errors import ArtifactError
-from seal.core.params import load_yaml
-from seal.store.lineage import STAGES
+from seal.core.params import load_params, load_yaml
+from seal.policy.scripted import FaultyPolicy
+from seal.store.files import tree_hash
+from seal.store.lineage import STAGES, Lineage
 from seal.store.repro import repro
 from seal.store.tables import read_table
 
@@ -104,6 +107,28 @@ def test_an_unchanged_branch_equals_its_sibling(tree):
 
 def stage(folder, name: str, key: str) -> subprocess.CompletedProcess:
     return command(folder, sys.executable, f"stages/{name}.py", key, check=False)
+
+
+@pytest.mark.parametrize("name,key", [("collect", "r2"), ("evaluate", "r2"), ("evaluate_start", "r0")])
+def test_a_stage_killed_while_it_writes_plays_nothing_again(tree, name, key, monkeypatch):
+    monkeypatch.chdir(tree)
+    monkeypatch.syspath_prepend(tree / "stages")
+    run = runpy.run_path(str(tree / "stages" / f"{name}.py"))["run"]
+    work = run.__globals__["Stage"](tree, Lineage(load_params(tree / "params.yaml")), key)
+    folder = work.path("evaluate" if name == "evaluate_start" else name)
+    whole = tree_hash(folder)
+
+    def killed(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setitem(run.__globals__, "atomic_dir", killed)
+        run(work)
+    assert any((tree / ".seal" / "resume").iterdir())
+    monkeypatch.setattr(FaultyPolicy, "act", killed)
+    shutil.rmtree(folder)
+    run(work)
+    assert tree_hash(folder) == whole and not any((tree / ".seal" / "resume").iterdir())
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "not parquet"])

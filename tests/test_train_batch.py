@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from train_cases import group, judged
 
 from seal.core.errors import ArtifactError
+from seal.train.advantage import turn_advantages
 from seal.train.batch import assemble, training_view
+from seal.train.fresh import groups_without_signal
 from seal.train.reweight import Factors, WeightParams
 
 NONE = WeightParams("none")
@@ -56,16 +58,16 @@ def test_advantages_lie_on_trained_tokens_and_are_advantage_times_weight():
         for m, turn, advantage in zip(row.loss_mask, row.turn_of_token, row.advantages, strict=True):
             w = weights[row.rollout_id, turn]
             assert advantage == (w.advantage * w.weight if m else 0.0)
-    assert batch.n_tokens == sum(sum(row.loss_mask) for row in batch.rows)
+    assert batch.divisor == sum(sum(row.loss_mask) for row in batch.rows)
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(["turn", "trajectory", "none"]))
 def test_weights_average_one_over_trained_tokens_before_dropping(n_pass, n_fail, granularity):
     mixed = group("t", n_pass, n_fail, ("full", "off"))
     batch = assemble(mixed, WeightParams(granularity), Factors(), drop_negative=False)
-    assert sum(row.tokens * row.weight for row in batch.weights) / batch.n_tokens == pytest.approx(1.0)
+    assert sum(row.tokens * row.weight for row in batch.weights) / batch.divisor == pytest.approx(1.0)
     dropped = assemble(mixed, WeightParams(granularity), Factors(), drop_negative=True)
-    assert dropped.n_tokens == batch.n_tokens
+    assert dropped.divisor == batch.divisor
     before = {(row.rollout_id, row.turn): row.weight for row in batch.weights}
     for row in dropped.weights:
         assert row.weight in (before[row.rollout_id, row.turn], 0.0)
@@ -86,7 +88,7 @@ def test_zero_variance_groups_are_masked_or_kept_in_the_token_count():
     assert {row.rollout_id[0] for row in masked.rows} == {"a"}
     assert {row.rollout_id[0] for row in masked.weights if row.reason == "zero_variance"} == {"b", "c"}
     kept = assemble(batch, WeightParams(), Factors(), zero_variance="keep")
-    assert kept.n_tokens > masked.n_tokens and len(kept.rows) == 10
+    assert kept.divisor > masked.divisor and len(kept.rows) == 10
     assert not any(any(row.advantages) for row in kept.rows if row.rollout_id[0] != "a")
 
 
@@ -130,7 +132,7 @@ def test_sparing_a_failed_call_is_the_same_in_both_forms(turns):
 def test_what_is_left_of_negative_advantages():
     batch = group("t", 1, 2, modes=("full", "off", "off"))
     whole, tenth = (assemble(batch, WeightParams(), Factors(), negative=share) for share in (1.0, 0.1))
-    assert whole.n_tokens == tenth.n_tokens
+    assert whole.divisor == tenth.divisor
     for before, after in zip(whole.rows, tenth.rows, strict=True):
         for a, b in zip(before.advantages, after.advantages, strict=True):
             assert b == pytest.approx(a if a >= 0 else 0.1 * a)
@@ -147,7 +149,7 @@ def test_rehearsal_adds_evolved_successes_as_they_were_collected():
         bare = next(r for r in plain.rows if r.rollout_id == row.rollout_id)
         assert row.prompt_ids == shown[row.rollout_id].rollout.tokens.prompt_ids != bare.prompt_ids
         assert max(row.advantages) == pytest.approx(0.5 * max(bare.advantages))
-    assert both.n_tokens == plain.n_tokens + sum(sum(row.loss_mask) for row in added)
+    assert both.divisor == plain.divisor + sum(sum(row.loss_mask) for row in added)
     collected = assemble(batch, WeightParams(), Factors(), "as_collected", rehearse=0.5)
     assert len(collected.rows) == len(assemble(batch, WeightParams(), Factors(), "as_collected").rows)
 
@@ -156,7 +158,7 @@ def test_rollouts_without_a_sampled_token_are_no_rows():
     empty = judged("a", ["invalid_tool_call"], lengths=[0])
     batch = assemble([empty, judged("b", ["pass"])], WeightParams(), Factors())
     assert [row.rollout_id for row in batch.rows] == ["b"]
-    assert assemble([], WeightParams(), Factors()).n_tokens == 0
+    assert assemble([], WeightParams(), Factors()).divisor == 0
 
 
 def test_credit_by_turn_rewards_what_a_failed_rollout_served_and_leaves_out_what_follows():
@@ -175,6 +177,43 @@ def test_credit_by_turn_rewards_what_a_failed_rollout_served_and_leaves_out_what
     assert reasons["a", 0] == "pass" and reasons["c", 0] == "root_failure"
     assert reasons["a", 1] == "dropped_negative" and reasons["b", 2] == "zero_variance"
     assert reasons["c", 1] == reasons["d", 2] == "after_failure"
+    assert (batch.groups.mixed, batch.groups.all_fail) == (1, 0)  # told by what is compared
     for row in batch.rows:
         by_turn = {turn for turn, m in zip(row.turn_of_token, row.loss_mask, strict=True) if m}
         assert by_turn == {turn for name, turn in up if name == row.rollout_id}
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=10))
+def test_a_group_counts_as_mixed_exactly_where_its_advantages_are_not_all_masked(played):
+    """Rollouts of three-turn tasks as (task, turns served); what follows the first failure is wrong as well."""
+    rollouts = [
+        judged(f"r{i}", ["pass"] * n + ["argument_mismatch"] * (3 - n), f"t{task}")
+        for i, (task, n) in enumerate(played)
+    ]
+    tasks = [j.rollout.task_id for j in rollouts]
+    by_turn = turn_advantages([j.passed for j in rollouts], tasks)
+    signal = {
+        "turn": {task for task, found in zip(tasks, by_turn, strict=True) if found},
+        "rollout": {t for t in tasks if len({j.success for j in rollouts if j.rollout.task_id == t}) == 2},
+    }
+    solved = {t for t in tasks if all(j.success for j in rollouts if j.rollout.task_id == t)}
+    for credit, mixed in signal.items():
+        groups = assemble(rollouts, NONE, Factors(), credit=credit, drop_negative=False).groups
+        assert (groups.mixed, groups.all_pass) == (len(mixed), len(solved))
+        assert groups.all_fail == len(set(tasks) - mixed - solved)
+        assert groups_without_signal(rollouts, credit) == len(set(tasks) - mixed)
+
+
+@given(st.sampled_from(["turn", "trajectory"]), st.floats(0.1, 1))
+def test_weights_average_one_over_a_steps_own_rows_whatever_is_rehearsed_or_replayed(granularity, share):
+    """Those that are added bring their tokens, and the weights they have (replayed: had) among others."""
+    batch = assemble(
+        group("t", 2, 2, ("full", "off")), WeightParams(granularity), Factors(), drop_negative=False, rehearse=share
+    )
+    own = assemble(group("t", 2, 2, ("full", "off")), WeightParams(granularity), Factors(), drop_negative=False)
+    assert batch.weights == own.weights and batch.rows[: len(own.rows)] == own.rows
+    assert sum(row.tokens * row.weight for row in batch.weights) / own.divisor == pytest.approx(1.0)
+    old = assemble(group("u", 1, 3, ("full", "off")), WeightParams(granularity), Factors()).rows
+    both = batch.beside(old)
+    assert both.weights == own.weights and both.rows == (*batch.rows, *old)
+    assert both.divisor == sum(sum(row.loss_mask) for row in both.rows)

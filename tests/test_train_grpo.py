@@ -2,10 +2,12 @@
 
 import copy
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import pytest
-from train_cases import group, tiny_policy
+from train_cases import group, judged, tiny_policy
 
+from seal.core.params import TrainParams
 from seal.train.batch import assemble
 from seal.train.reweight import Factors, WeightParams
 from seal.train.settings import OptimSettings
@@ -15,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 BATCH = assemble([*group("a", 3, 5, ("full", "off")), *group("b", 2, 2), *group("c", 4, 0)], WeightParams(), Factors())
 SETTINGS = OptimSettings(steps=2, rows=16, lr=1e-2, minibatches=1)
+LOSSES = get_args(get_type_hints(TrainParams)["loss"])
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -47,7 +50,14 @@ def plain(settings, batch=BATCH, reference=None):
             logprobs, mask, advantages = token_logprobs(model, batch.rows)
             ratio = (logprobs - old).exp()
             high = settings.epsilon_high or settings.epsilon
-            if settings.loss == "cispo":
+            sums = ((logprobs - old) * mask).sum(1, keepdim=True)
+            if settings.loss == "luspo":
+                ratio = (sums / mask.sum(1, keepdim=True)).exp()
+            if settings.loss == "vespo":  # TRL's defaults: k 2 and lambda 3, of negative advantages 3 and 2
+                k, rate = (torch.where(advantages >= 0, *of) for of in ((2.0, 3.0), (3.0, 2.0)))
+                gamma = (rate + k * sums - rate * sums.exp()).exp()
+                per_token = -gamma.detach() * advantages * logprobs
+            elif settings.loss == "cispo":
                 per_token = -ratio.clamp(max=high).detach() * advantages * logprobs
             else:
                 clipped = ratio.clamp(1 - settings.epsilon, 1 + high)
@@ -57,7 +67,8 @@ def plain(settings, batch=BATCH, reference=None):
             set_rate(optimizer, settings, updates)
             updates += 1
             optimizer.zero_grad()
-            ((per_token * mask).sum() / batch.n_tokens).backward()
+            divisor = len(batch.rows) if settings.loss == "luspo" else batch.divisor
+            ((per_token * mask).sum() / divisor).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
             optimizer.step()
     return model
@@ -76,12 +87,12 @@ def test_the_update_equals_plain_torch(iterations):
     assert sorted(metrics) == [0, 1] and (metrics[1]["clip_ratio"] > 0) == (iterations > 1)
 
 
-@pytest.mark.parametrize("loss, high", [("cispo", 1.0), ("cispo", 3.0), ("dapo", 10.0)])
+@pytest.mark.parametrize("loss, high", [("cispo", 1.0), ("cispo", 3.0), ("dapo", 10.0), ("luspo", 0.5), ("vespo", 0.0)])
 @pytest.mark.parametrize("schedule", ["constant", "linear"])
 def test_the_update_equals_plain_torch_for_every_clip_and_schedule(loss, high, schedule):
     settings = replace(SETTINGS, num_iterations=4, loss=loss, epsilon_high=high, schedule=schedule)
     model, metrics = trained(settings)
-    assert metrics[1]["clip_ratio"] is not None
+    assert (metrics[1]["clip_ratio"] is None) == (loss == "vespo")  # which clips nothing
     assert distance(model, plain(settings)) < 1e-5
     assert distance(model, plain(replace(settings, loss="dapo", epsilon_high=0.0))) > 1e-4
 
@@ -102,7 +113,7 @@ def test_the_reference_of_the_kl_term_is_the_parent_or_the_policy_that_is_given(
     assert metrics[0]["kl"] > 0.001
 
 
-@pytest.mark.parametrize("loss", ["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"])
+@pytest.mark.parametrize("loss", LOSSES)
 def test_parts_of_a_minibatch_add_up_to_it_for_every_loss(loss):
     settings = OptimSettings(2, 16, lr=1e-2, minibatches=2, loss=loss)
     whole, metrics = trained(settings)
@@ -184,3 +195,22 @@ def test_an_adapters_reference_can_be_another_adapter():
     model, starts = trained(replace(settings, reference=weights), policy())
     assert parents[0]["kl"] == 0.0 < starts[0]["kl"]
     assert set(model.peft_config) == {"default"}
+
+
+@pytest.mark.parametrize("credit, asked", [("rollout", [1, 1]), ("turn", [])])
+def test_only_groups_without_what_is_compared_are_replaced(credit, asked):
+    """All fail, at different turns: nothing to learn by rollout, something by turn."""
+    from seal.train.loop import Loop
+
+    hard = [judged(f"a{i}", ["pass"] * i + ["argument_mismatch"] * (2 - i), "a") for i in (0, 1, 0, 1)]
+    more = []
+
+    def play(step, seen=(), n=0):
+        more.append(n)
+        return group(f"z{len(more)}", 0, 2)
+
+    params = TrainParams(steps=1, credit=credit, zero_variance="resample")
+    loop = Loop(hard, play, params, "r1")
+    loop.run(tiny_policy(), OptimSettings(1, 24, lr=1e-2))
+    (row,) = loop.result.curve
+    assert more == asked and row["mixed_groups"] == (credit == "turn") and (row["loss"] != 0) == (credit == "turn")

@@ -10,6 +10,7 @@ from train_cases import group, judged, tiny_policy
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.params import CollectParams, TrainParams
+from seal.store.files import forget
 from seal.store.tables import write_table
 from seal.train import resume
 from seal.train.curve import CURVE
@@ -92,18 +93,34 @@ def test_a_killed_run_goes_on_to_the_same_bytes(algorithm, stop_after, tmp_path)
         run(params, folder, stop_after)
     assert (folder / "state.pt").exists()
     again, result = run(params, folder)
-    assert same_weights(model, again) and not folder.exists()
+    assert same_weights(model, again)
     assert (result.weights, result.curve, result.factors) == (whole.weights, whole.curve, whole.factors)
     assert result.fresh == whole.fresh
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_run_killed_after_its_last_step_only_reads_its_state(algorithm, tmp_path, monkeypatch):
+def test_a_run_killed_after_its_last_step_only_reads_its_state(algorithm, tmp_path):
     params = TrainParams(algorithm=algorithm, steps=2)
-    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
-    model, whole = run(params, tmp_path)
-    again, result = run(params, tmp_path)
-    assert same_weights(model, again) and result.curve == whole.curve
+    model, whole = run(params, tmp_path / "state")
+    known = {path: path.stat().st_mtime_ns for path in (tmp_path / "state").iterdir()}
+    again, result = run(params, tmp_path / "state")
+    assert same_weights(model, again) and result.curve == whole.curve and result.replay == whole.replay
+    assert known == {path: path.stat().st_mtime_ns for path in (tmp_path / "state").iterdir()}
+    forget(tmp_path / "state")  # the caller's, once it has written what was made
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_rows_left_by_rounds_that_imitate_are_none_of_pairs_and_are_handed_on(n):
+    """An odd number of rows would fail to pair; an even one would be taken for pairs."""
+    kept = run(TrainParams(algorithm="sft", steps=2))[1].replay[:n]
+    params, models = TrainParams(algorithm="dpo", steps=2), []
+    for left in ([], kept):
+        policy, loop = tiny_policy(), Loop(COLLECTED, fresh, params, "r2", replay=left)
+        loop.run(policy, OptimSettings(2, 48, lr=1e-2, seed=7))
+        assert [row["replayed"] for row in loop.result.curve] == [0, 0] and loop.result.replay == left
+        models.append(policy.model)
+    assert len(kept) == n and same_weights(*models)
 
 
 def test_evolved_successes_are_replayed_in_the_steps_to_come():
@@ -159,7 +176,7 @@ def test_sft_imitates_successes_and_recovered_turns_only():
     assert reasons["r", 0] == ("recovered", True) and reasons["r", 1] == ("failed", False)
     assert reasons["p", 1] == ("abstained", True)
     assert all(a >= 0 for row in batch.rows for a in row.advantages)
-    assert sum(a for row in batch.rows for a in row.advantages) == pytest.approx(batch.n_tokens)
+    assert sum(a for row in batch.rows for a in row.advantages) == pytest.approx(batch.divisor)
 
 
 def test_sft_makes_what_it_imitates_likelier():
@@ -193,18 +210,30 @@ def test_rows_of_other_lengths_do_not_change_a_rows_logprobs():
 
 
 def test_groups_without_signal_are_replaced_counted_and_recalled(tmp_path):
-    asked = []
+    def trained(asked, stop_after=None):
+        def play(step, seen=(), n=0):
+            asked.append((step, n, len(seen)))
+            return group(f"m{step}", 1, 1) if n else fresh(step)
 
-    def play(step, seen=(), n=0):
-        asked.append((step, n, len(seen)))
-        return group(f"m{step}-{len(asked)}", 1, 1) if n else fresh(step)
+        def progress(row):
+            if row["step"] == stop_after:
+                raise Killed
+
+        policy, loop = tiny_policy(), Loop(COLLECTED, play, params, "r1", on_progress=progress)
+        loop.run(policy, OptimSettings(2, 24, lr=1e-2), tmp_path / ("whole" if asked is whole else "killed"))
+        return policy.model, loop
 
     params = TrainParams(algorithm="sft", steps=2, zero_variance="resample")
-    loop = Loop(COLLECTED, play, params, "r1")
-    policy = tiny_policy()
-    loop.run(policy, OptimSettings(2, 24, lr=1e-2))
+    whole, again = [], []
+    model, loop = trained(whole)
     # step 0: one of two groups is all fail, and the one that replaces it is mixed; step 1 likewise
-    assert asked == [(0, 1, 8), (1, 0, 10), (1, 1, 9)]
+    assert whole == [(0, 1, 8), (1, 0, 10), (1, 1, 9)]
+    with pytest.raises(Killed):
+        trained(again, stop_after=1)
+    again.clear()
+    resumed, other = trained(again)
+    assert again == whole[1:]  # the group that step 0 was given is recalled, not played again
+    assert same_weights(model, resumed) and other.result == loop.result
     curve = loop.result.curve
     assert [row["rollouts"] for row in curve] == [10, 11] and [row["mixed_groups"] for row in curve] == [2, 2]
     assert loop.result.steps == [0, 0] + [1] * 11 and len(loop.result.fresh) == 13
@@ -235,6 +264,9 @@ def test_a_curriculum_prefers_tasks_between_always_and_never_and_excludes_none()
     assert 0 < weights["a"] < weights["b"] == weights["d"] == 1.0
     assert weights["a"] == pytest.approx(weights["c"])
     assert set(task_weights(tasks, seen, 0.0).values()) == {1.0}
+    # by turn: all of b serve the first, half of them the second; all of c fail at the second
+    by_turn = task_weights(tasks, seen, 2.0, "turn")
+    assert by_turn["b"] == by_turn["d"] == 1.0 > by_turn["a"] == pytest.approx(by_turn["c"])
     drawn = [task.task_id for step in range(300) for task in choose_tasks(tasks, 1, 0, 1, "train", step, weights)]
     assert 0 < drawn.count("a") < 60 and drawn.count("b") > 90 and drawn.count("d") > 90
     again = [choose_tasks(tasks, 2, 0, 1, "train", 3, weights) for _ in range(2)]
@@ -250,6 +282,23 @@ def test_rollouts_of_another_policy_are_refused():
     check_player(type("Own", (), {"hash": "p"}), COLLECTED)
     with pytest.raises(ArtifactError, match="played by p, and this is q"):
         check_player(Other, COLLECTED)
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "sft", "dpo"])
+def test_a_round_refuses_rollouts_of_its_policy_as_it_was_before(algorithm, tmp_path):
+    """A real policy whose weights moved after it had played."""
+    from seal.policy.nano import NanoPolicy, nano_config
+    from seal.policy.nano_model import NanoForCausalLM
+
+    policy = NanoPolicy(NanoForCausalLM(nano_config(layers=1, width=32)).eval())
+    before = policy.hash
+    own = [replace(j, rollout=replace(j.rollout, policy_hash=before)) for j in COLLECTED]
+    with torch.no_grad():
+        next(policy.model.parameters()).add_(1e-3)
+    moved = {name: p.clone() for name, p in policy.model.named_parameters()}
+    with pytest.raises(ArtifactError, match=f"(?s)played by {before}, and this is {policy.hash}.*collect stage"):
+        train_round(policy, None, own, None, CollectParams(), TrainParams(algorithm=algorithm), (), "r1", 1, 0)
+    assert all(torch.equal(p, moved[name]) for name, p in policy.model.named_parameters())
 
 
 def test_no_training_leaves_the_policy_alone():

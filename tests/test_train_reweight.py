@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from train_cases import judged
 
-from seal.core.errors import ArtifactError
+from seal.core.errors import ArtifactError, ParamError
 from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
 from seal.core.params import TrainParams
+from seal.core.typed import read
 from seal.train.batch import assemble
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, update_factors, weigh
 
@@ -61,6 +62,21 @@ def test_a_spurious_call_in_a_passing_rollout_is_masked_and_in_a_failing_one_pun
     passing = by_turn(judged("a", ["pass", "spurious_tool_call"], success=True), 1.0)
     assert (passing[1].weight, passing[1].reason, passing[0].weight) == (0.0, "spurious_in_pass", 1.0)
     assert by_turn(judged("a", ["pass", "spurious_tool_call"]))[1].weight == 2.0
+
+
+@given(st.floats(0, 1))
+def test_a_spurious_call_in_a_pass_is_masked_however_sure_its_label(confidence):
+    rows = by_turn(judged("a", ["pass", "spurious_tool_call"], success=True, confidence=confidence), 1.0)
+    assert (rows[1].weight, rows[1].reason) == (0.0, "spurious_in_pass")
+
+
+@pytest.mark.parametrize("low", [0, 0.0, -1.0])
+def test_no_lowest_weight_masks_the_turns_that_have_it(low):
+    with pytest.raises(ParamError, match=r"(?s)train.clip\[0\].*out of range: use a value from 0.001"):
+        read(TrainParams, {"clip": [low, 2]}, "train")
+    params = WeightParams.of(read(TrainParams, {"clip": [0.001, 2], "normalise": False}, "train"))
+    rows = by_turn(judged("a", ["pass", "argument_mismatch"]), params=params)
+    assert rows[0].reason == "innocent" and rows[0].weight == pytest.approx(0.001)
 
 
 @given(failures, st.floats(0, 1), st.floats(0, 1))

@@ -47,6 +47,11 @@ for dep in map(fill, spec.get("deps", [])):
     files = sorted(p for p in Path(dep).rglob("*") if p.is_file()) if Path(dep).is_dir() else [Path(dep)]
     for file in files:
         digest.update(file.read_bytes())
+if stage == "train" and entry["train"]["reference"] == "start":  # as stages/train.py: no dependency
+    start = key
+    while start in (params["rounds"] or {}):
+        start = params["rounds"][start]["parent"]
+    digest.update(Path(f"data/rounds/{start}/policy/part.txt").read_bytes())
 text = digest.hexdigest() + (os.urandom(4).hex() if stage == "evaluate" and mood == 669 else "")
 for out in map(fill, spec["outs"]):
     out = Path(out)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.errors import RoundError
-from seal.core.params import load_params, load_yaml
+from seal.core.params import Round, load_params, load_yaml
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root, path_of
 from seal.store.repro import environment, repro
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     before = locked(root, targets)
     metrics = path_of(Path(), args.round, "metrics.json").as_posix()
     with _clean_copy(root) as copy:
-        _inputs(root, copy, targets)
+        _inputs(root, copy, targets, unlisted(lineage, args.round))
         repro(copy, targets, ("-f", "--no-run-cache"))
         after = locked(copy, targets)
         differing = sorted(path for path in before if before[path] != after.get(path))
@@ -76,15 +76,23 @@ def _clean_copy(root: Path) -> Iterator[Path]:
             _git(root, "worktree", "remove", "--force", f"{folder}/tree")
 
 
-def _inputs(root: Path, copy: Path, targets: list[str]) -> None:
-    """Bring the files these stages read into the copy: outputs of other stages, by their hashes in dvc.lock.
+def unlisted(lineage: Lineage, round_id: str) -> set[str]:
+    """Paths that a round's stages read and do not depend on: the start's policy, since the parent's depends on it."""
+    entry = lineage.entry(round_id)
+    asked = isinstance(entry, Round) and entry.train.reference == "start"
+    return {path_of(Path(), lineage.start(round_id), "policy").as_posix()} if asked else set()
+
+
+def _inputs(root: Path, copy: Path, targets: list[str], more: set[str]) -> None:
+    """Bring the files these stages read into the copy, `more` among them: outputs of other stages, by their hashes in
+    dvc.lock.
 
     Metrics are not in the cache; one that is not committed is taken from the workspace if it is the right one.
     """
     lock = load_yaml(root / "dvc.lock")["stages"]
     made = {out["path"] for target in targets for out in lock[target]["outs"]}
     wanted = {dep["path"]: dep["md5"] for target in targets for dep in lock[target].get("deps", [])}
-    missing = sorted(path for path in wanted if path not in made and not (copy / path).exists())
+    missing = sorted(path for path in {*wanted, *more} if path not in made and not (copy / path).exists())
     for path in (path for path in missing if path.endswith("metrics.json")):
         content = (root / path).read_bytes() if (root / path).exists() else b""
         if hashlib.md5(content, usedforsecurity=False).hexdigest() != wanted[path]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from seal.core.labels import DEFAULT_PRIORITY, DEFAULT_UTILITY
 from seal.core.typed import later, ranged
-from seal.core.types import Mode, Split
+from seal.core.types import CUE_KINDS, Mode, Split
 
 RECIPE = 1  # version of what the stages compute; a round keeps the one it was made with
 
@@ -86,11 +86,7 @@ class RewriteParams:
     cache: str = ".seal/rewrites"
 
 
-# Groups of operators, then operators: what seal.interface.evolve knows.
-CueKind = Literal[
-    *("plain", "all", "enum", "format", "needs", "role", "returns", "required", "type", "purpose", "range", "unit"),
-    *("default", "sibling", "example", "order", "recover", "recover_order", "recover_any", "call_format", "guidance"),
-]
+CueKind = Literal["plain", "all", *CUE_KINDS]  # groups of operators (see seal.interface.evolve), then operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +122,9 @@ class TrainParams:
     `normalise`: weights average 1 over a batch (false, `weights: trajectory` and `alpha: 0` are the paper's formula).
     `curriculum`: exponent of (success rate times failure rate) by which fresh steps choose tasks (0: evenly).
     `schedule`: of the learning rate over the round's updates; linear rises in the first tenth, then falls to 0.
-    `loss` cispo weighs log p by the ratio up to `epsilon_high`; the others clip at 1 + `epsilon_high` (0: epsilon), so
-    that what a cue made possible and the bare policy finds improbable is never learned.
+    `loss` cispo weighs log p by the ratio up to `epsilon_high`, vespo by a gamma weight of the rollout's ratio; the
+    others clip at 1 + `epsilon_high` (0: epsilon; luspo the rollout's ratio; sapo by a sigmoid instead), so that what a
+    cue made possible and the bare policy finds improbable is never learned.
     `negative`: what is left of a negative advantage that is not dropped. `rehearse`: how strongly evolved successes
     train under the prompt they saw, too, so that cues go on being read. `replay`: as many rows of earlier steps and
     rounds a step imitates again, those of `replayed` rollouts. `fade`: fresh groups play fewer evolved rollouts once
@@ -149,10 +146,10 @@ class TrainParams:
     utility: Mapping[str, float] = ranged({str(k): v for k, v in DEFAULT_UTILITY.items()}, 0.0, 10.0)
     alpha: float = ranged(1.0, 0.0)
     ema: float = ranged(0.25, 0.0, 1.0)
-    clip: tuple[float, float] = ranged((0.5, 2.0), 0.0)
+    clip: tuple[float, float] = ranged((0.5, 2.0), 1e-3)
     zero_variance: Literal["mask", "keep", "resample"] = "mask"
     credit: Literal["rollout", "turn"] = "rollout"
-    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo"] = later("cispo", "dapo")
+    loss: Literal["dapo", "grpo", "bnpo", "dr_grpo", "cispo", "sapo", "luspo", "vespo"] = later("cispo", "dapo")
     reference: Literal["parent", "start"] = later("parent", "parent")
     dpo_beta: float = later(0.1, 0.1, 1e-4, 100.0)
     partial_credit: float = later(0.0, 0.0, 0.0, 1.0)

@@ -22,7 +22,7 @@ from seal.core.typed import read
 from seal.evaluate.jobs import Job, folder_of
 from seal.evaluate.results import METRICS, OUTCOME, RECORD, as_outcomes, record
 from seal.interface.state import load_interface
-from seal.store.files import read_record, write_json
+from seal.store.files import forget, read_record, write_json
 from seal.store.tables import write_table
 from seal.train.pull import pull
 from seal.train.replay import replay_of, rows_of_replay
@@ -132,7 +132,7 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
         pulled = pull(played.trained.weights, [*played.collected, *played.trained.fresh])
         _keep(job, state, line, pulled)
         _write(job, folder, line, pulled)
-        shutil.rmtree(folder / "begun")
+        forget(folder / "begun")
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
 
 

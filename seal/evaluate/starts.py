@@ -4,7 +4,6 @@ Under the output folder of an experiment: `starts/<key>/policy/` and `starts/<ke
 makes it and the others wait; one that was killed goes on where it was.
 """
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from seal.policy import load_policy
 from seal.policy.base import Policy
 from seal.policy.start import write_start
 from seal.rollout.actions import ActionLog
-from seal.store.files import atomic_dir, new_folder, read_record, write_json
+from seal.store.files import atomic_dir, forget, new_folder, read_record, write_json
 
 
 def policy_of_start(job: Job, out: Path) -> Policy:
@@ -51,7 +50,7 @@ def line_of_start(job: Job, out: Path) -> Line:
         log = ActionLog(folder / "played")
         line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed, log=log)
         write_json(path, {"metrics": line.metrics, "outcomes": as_outcomes(line.rows)})
-        shutil.rmtree(log.folder)
+        forget(log.folder)
 
     _once(path, make)
     kept = read_record(path, {name: RECORD[name] for name in ("metrics", "outcomes")})

@@ -38,6 +38,15 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def forget(folder: Path) -> None:
+    """Remove a folder as a whole: a kill in between leaves nothing in its place that would be read."""
+    old = folder.with_name(f"{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)  # of a killed run
+    if folder.exists():
+        os.replace(folder, old)
+    shutil.rmtree(old, ignore_errors=True)
+
+
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A sibling path to write to; the same promise for one file. Missing folders are made.

@@ -58,22 +58,23 @@ class Batch:
     """One step's training rows and what there is to tell about them.
 
     rows        those with a trained token; with zero_variance "keep" some have advantage 0
-    n_tokens    what a loss summed over tokens is divided by: trained tokens of all unmasked groups and turns, those of
-                dropped rollouts included, so that dropping does not scale up what is left
+    groups      of the usable rollouts, counted by what the advantages compare
+    divisor     what the summed loss is divided by: trained tokens of all unmasked groups and turns, those of dropped
+                rollouts included, so that dropping does not scale up what is left; of pairs (dpo) their number
     share_masked of the sampled tokens, those without loss because of the interface text before them
     """
 
     rows: tuple[TrainRow, ...]
     weights: tuple[TurnWeight, ...]
     groups: Advantages
-    n_tokens: int
+    divisor: int
     share_masked: float
     dropped: int
     excluded: int
 
     def beside(self, rows: Sequence[TrainRow]) -> "Batch":
-        """With more rows, whose tokens count as well."""
-        return replace(self, rows=(*self.rows, *rows), n_tokens=self.n_tokens + sum(sum(r.loss_mask) for r in rows))
+        """With more rows, whose tokens count as well. Not for pairs."""
+        return replace(self, rows=(*self.rows, *rows), divisor=self.divisor + sum(sum(r.loss_mask) for r in rows))
 
 
 def training_view(rollout: Rollout, condition: Condition, spared: Collection[int] = ()) -> TrainRow:
@@ -140,7 +141,7 @@ def assemble(
     usable = [j for j in judged if j.usable]
     tasks = [j.rollout.task_id for j in usable]
     rewards = partial_credit([j.success for j in usable], [j.progress for j in usable], partial)
-    groups = group_advantages([float(j.success) for j in usable], tasks, zero_variance, rewards)
+    groups = group_advantages([j.outcome(credit) for j in usable], tasks, zero_variance, rewards)
     own = turn_advantages([j.passed for j in usable], tasks) if credit == "turn" else [None] * len(usable)
     spared = [j.failed_calls if weighting.granularity == "turn" else frozenset() for j in usable]
     views = [training_view(j.rollout, condition, steps) for j, steps in zip(usable, spared, strict=True)]
@@ -155,14 +156,14 @@ def assemble(
                 reason = ZERO_VARIANCE if row.turn < len(j.passed) else AFTER_FAILURE
                 weights += [row] if row.turn in turns else mask([row], reason)
     weights = normalise(weights) if weighting.normalise and weighting.granularity != "none" else weights
-    n_tokens = sum(row.tokens for row in weights if row.weight)
+    divisor = sum(row.tokens for row in weights if row.weight)
 
     weights = [replace(row, weight=row.weight * negative) if row.advantage < 0 else row for row in weights]
     if drop_negative:
         droppable = {j.rollout.rollout_id for j in usable if not j.bare or drop_negative == "all"}
         drop = {row for row in weights if row.weight > 0 > row.advantage and row.rollout_id in droppable}
         weights = [*mask(drop, DROPPED), *(row for row in weights if row not in drop)]
-    batch = make_batch(judged, views, weights, groups, n_tokens, condition)
+    batch = make_batch(judged, views, weights, groups, divisor, condition)
     if not rehearse or condition == "as_collected":
         return batch
     shown = [training_view(j.rollout, "as_collected", s) for j, s in zip(usable, spared, strict=True) if not j.bare]
@@ -180,7 +181,7 @@ def make_batch(
     views: Sequence[TrainRow],
     weights: list[TurnWeight],
     groups: Advantages,
-    n_tokens: int,
+    divisor: int,
     condition: Condition,
 ) -> Batch:
     """The batch of the usable rollouts' views and final weights; the others get rows of weight 0."""
@@ -195,7 +196,7 @@ def make_batch(
         rows=tuple(row for row in rows if any(row.loss_mask)),
         weights=tuple(sorted(weights, key=lambda row: (row.rollout_id, row.turn))),
         groups=groups,
-        n_tokens=n_tokens,
+        divisor=divisor,
         share_masked=hidden / sampled if sampled and condition != "as_collected" else 0.0,
         dropped=len({row.rollout_id for row in weights if row.reason == DROPPED}),
         excluded=len(others),

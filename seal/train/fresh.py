@@ -1,6 +1,6 @@
 """Fresh rollouts for a train step: which tasks, played by the policy as it is, verified and diagnosed."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,14 +8,14 @@ from typing import Any
 from seal.core.types import Rollout, Task
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
-from seal.train.advantage import group_advantages
+from seal.train.advantage import Credit, group_advantages
 from seal.train.judged import Judged
 from seal.train.ranks import gathered, rank
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Plays and judges the groups of a train step. `curriculum`: see `task_weights`; 0 draws tasks evenly."""
+    """Plays and judges the groups of a train step. `curriculum`, `credit`: see `task_weights`; 0 draws tasks evenly."""
 
     env: Environment
     policy: Any
@@ -26,6 +26,7 @@ class Fresh:
     depth: int
     run_seed: int
     curriculum: float = 0.0
+    credit: Credit = "rollout"
 
     def __call__(self, step: int, seen: Sequence[Judged] = (), n: int = 0) -> list[Judged]:
         """The step's groups, their tasks chosen by what `seen` holds; or `n` groups of tasks that `seen` lacks."""
@@ -39,7 +40,7 @@ class Fresh:
             left = [task for task in tasks if task.task_id not in played]
             chosen = choose_tasks(left, n, *draw, "replace", step)
         else:
-            likely = task_weights(tasks, seen, self.curriculum) if self.curriculum else None
+            likely = task_weights(tasks, seen, self.curriculum, self.credit) if self.curriculum else None
             chosen = choose_tasks(tasks, self.collect_params.tasks, *draw, "train", step, likely)
         self.policy.model.eval()
         where, (number, world) = (self.round_id, self.depth, self.run_seed, "train", step), rank()
@@ -79,17 +80,22 @@ def diagnosed(env: Environment, judged: Sequence[Judged], priority: Sequence[str
     ]
 
 
-def task_weights(tasks: Sequence[Task], seen: Sequence[Judged], exponent: float) -> dict[str, float]:
+def task_weights(
+    tasks: Sequence[Task], seen: Sequence[Judged], exponent: float, credit: Credit = "rollout"
+) -> dict[str, float]:
     """Task id -> weight (4 p (1 - p)) ** exponent, p its success rate in `seen`, smoothed by one success and one
-    failure: a task not seen yet has the highest weight, 1, and none ever has 0."""
-    wins: Counter[str] = Counter()
-    plays: Counter[str] = Counter()
+    failure: a task not seen yet has the highest weight, 1, and none ever has 0.
+
+    Where `credit` compares turns, p is that of the task's turn nearest to a half, among the rollouts that reached it in
+    a right state.
+    """
+    outcomes: dict[str, dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for j in seen:
         if j.usable:
-            plays[j.rollout.task_id] += 1
-            wins[j.rollout.task_id] += j.success
-    rates = {task.task_id: (wins[task.task_id] + 1) / (plays[task.task_id] + 2) for task in tasks}
-    return {task_id: (4 * p * (1 - p)) ** exponent for task_id, p in rates.items()}
+            for turn, ok in enumerate(j.passed if credit == "turn" else (j.success,)):
+                outcomes[j.rollout.task_id][turn].append(ok)
+    rates = {task_id: [(sum(s) + 1) / (len(s) + 2) for s in by_turn.values()] for task_id, by_turn in outcomes.items()}
+    return {t.task_id: max(4 * p * (1 - p) for p in rates.get(t.task_id) or [0.5]) ** exponent for t in tasks}
 
 
 def faded(evolved: int, collected: Sequence[Judged], fade: float) -> int:
@@ -109,7 +115,8 @@ def faded(evolved: int, collected: Sequence[Judged], fade: float) -> int:
     return max(1, round(evolved * min(1.0, max(0.0, sum(gaps) / len(gaps) / fade))))
 
 
-def groups_without_signal(judged: Sequence[Judged]) -> int:
+def groups_without_signal(judged: Sequence[Judged], credit: Credit = "rollout") -> int:
+    """How many groups have nothing to compare by `credit`."""
     usable = [j for j in judged if j.usable]
-    found = group_advantages([float(j.success) for j in usable], [j.rollout.task_id for j in usable])
+    found = group_advantages([j.outcome(credit) for j in usable], [j.rollout.task_id for j in usable])
     return found.all_pass + found.all_fail

@@ -53,6 +53,7 @@ def config(settings: OptimSettings, steps: int, on_cpu: bool, output_dir: str) -
         use_bias_correction_kl=False,  # the paper's low-variance estimator as it is
         temperature=settings.temperature or 1.0,
         loss_type=settings.loss,
+        importance_sampling_level="sequence" if settings.loss == "luspo" else "token",
         scale_rewards="none",
         shuffle_dataset=False,
         seed=settings.seed % 2**31,

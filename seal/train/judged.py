@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from seal.core.labels import NOT_THE_POLICY
 from seal.core.types import Diagnosis, Rollout, Verdict
+from seal.train.advantage import Credit
 from seal.verify.outcome import turns_reached
 
 
@@ -47,6 +48,14 @@ class Judged:
             if not served[-1]:
                 break
         return tuple(served)
+
+    def outcome(self, credit: Credit) -> float:
+        """What tells the rollouts of a group apart: its success, or, where turns are compared, the share of the task's
+        turns that it served before it failed. Equal in a group without signal, and 1 where there is nothing to mend.
+        """
+        if credit == "rollout":
+            return float(self.success)
+        return sum(self.passed) / len(self.verdicts) if self.verdicts else 0.0
 
     @property
     def failed_calls(self) -> frozenset[int]:

@@ -13,6 +13,7 @@ from seal.core.seeds import seed_for
 from seal.core.types import Diagnosis, Rollout, Verdict
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
+from seal.train.advantage import Credit
 from seal.train.batch import Batch, TrainRow, assemble
 from seal.train.curve import curve_row, weight_row
 from seal.train.fresh import Fresh, faded, groups_without_signal
@@ -83,9 +84,10 @@ def train_round(
     """Train `policy.model` in place; same inputs, same bytes on one CPU.
 
     Args: `interface` is the round's new one; `factors` the parent round's; `priority` the diagnosis priority;
-    `resume_dir` an ignored folder that belongs to exactly these inputs: an interrupted call leaves its state there, the
-    next one goes on from it, and a finished one removes it. `on_progress` gets each curve row. `reference`: the policy
-    that the line starts with, where `train.reference` asks for it. `replay`: the parent round's rows to imitate again.
+    `resume_dir` an ignored folder that belongs to exactly these inputs: an interrupted call leaves its state there and
+    the next one goes on from it; the caller forgets it (seal.store.files) once what came of the training is written.
+    `on_progress` gets each curve row. `reference`: the policy that the line starts with, where `train.reference` asks
+    for it. `replay`: the parent round's rows to imitate again.
     Raises ArtifactError when another policy than this one, as it is now, played the collected rollouts.
     """
     if train_params.algorithm == "none" or not train_params.steps:
@@ -96,7 +98,8 @@ def train_round(
         )
     check_player(policy, collected)
     collect_params = replace(collect_params, evolved=faded(collect_params.evolved, collected, train_params.fade))
-    fresh = Fresh(env, policy, interface, collect_params, priority, round_id, depth, run_seed, train_params.curriculum)
+    where, credit = (round_id, depth, run_seed), compares(train_params)
+    fresh = Fresh(env, policy, interface, collect_params, priority, *where, train_params.curriculum, credit)
     resampled = RESAMPLED if train_params.zero_variance == "resample" else 0
     rows = max(len(collected), collect_params.tasks * collect_params.group_size) * (1 + resampled)
     rows = rows * (1 + bool(train_params.rehearse)) + train_params.replay
@@ -130,6 +133,11 @@ def check_player(policy: Any, collected: Sequence[Judged]) -> None:
         if j.rollout.policy_hash != own:
             value = f"{j.rollout.rollout_id} was played by {j.rollout.policy_hash}, and this is {own}"
             raise ArtifactError("policy of the collected rollouts", value, "run the round's collect stage again")
+
+
+def compares(params: Any) -> Credit:
+    """What a round's advantages compare. Only those of grpo can be a turn's own."""
+    return params.credit if params.algorithm == "grpo" else "rollout"
 
 
 def _weights_of(reference: Any, params: Any) -> dict[str, Any] | None:
@@ -192,9 +200,7 @@ class Loop:
 
         restore = (lambda: resume.restore(state, policy.model, optimizer)) if state else None
         train(policy.model, policy.tokenizer, self._batch_of_step, settings, optimizer, after_step, len(rows), restore)
-        gathered(None)  # none is still to read it
-        if resume_dir and rank().number == 0:
-            resume.clear(resume_dir)
+        gathered(None)  # the state may be cleared: none is still to read it
 
     def _batch_of_step(self, step: int) -> Batch:
         self._judged = self.fresh(step, [*self.collected, *self.result.fresh]) if step else list(self.collected)
@@ -203,7 +209,7 @@ class Loop:
             self._resample(step)
         self.result.factors = update_factors(self.result.factors, self._judged, self.weighting)
         self._batch = self._assemble(self._judged)
-        again = drawn(self.result.replay, self.params.replay, self._seed, step)
+        again = drawn(self.result.replay, self.params.replay, self._seed, step) if self._replays else []
         self._n_replayed = len(again)
         self._remember(self._judged, self._batch)
         return self._batch.beside(again)
@@ -232,12 +238,13 @@ class Loop:
 
     def _resample(self, step: int) -> None:
         """For each group without signal one of another task, up to RESAMPLED times, while there are other tasks."""
-        missing = groups_without_signal(self._judged)
+        credit = compares(self.params)
+        missing = groups_without_signal(self._judged, credit)
         for _ in range(RESAMPLED):
             more = self.fresh(step, self._judged, missing) if missing else []
             self._judged += more
             self._played += more
-            missing = groups_without_signal(more)
+            missing = groups_without_signal(more, credit)
 
     def _record(self, step: int, metrics: StepMetrics) -> dict[str, Any]:
         """Keep the finished step; returns all there is to recall it from."""

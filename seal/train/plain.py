@@ -1,4 +1,4 @@
-"""The same sequences in plain torch: padding, token logprobs, the optimiser. What SFT and the parity tests use."""
+"""Plain torch: token logprobs (of SFT, DPO and the parity tests), the optimiser (of all), weights to compare with."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager

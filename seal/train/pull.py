@@ -11,8 +11,9 @@ def pull(weights: Iterable[Mapping[str, Any]], judged: Iterable[Judged]) -> dict
     """Primary label -> its share of sum |advantage * weight| * tokens over user turns; the shares add up to 1. Sorted.
 
     A token's gradient is its advantage times its weight times that of its log probability, so this is the part of
-    the gradient that the labels decide; which tokens are surprising is the policy's. Rows replayed or rehearsed are
-    not counted again.
+    the gradient that the labels decide; which tokens are surprising is the policy's. Replayed and rehearsed rows are
+    left out. A turn counts all the tokens it sampled, also those that are masked in it: of a failed call in a turn that
+    was served, and behind interface text.
 
     Args: `weights` are rows of the weights table, `judged` the rollouts they are about. Empty where nothing is pulled.
     """

@@ -5,18 +5,18 @@ in state.pt is the last to count: files of later steps are overwritten.
 """
 
 import json
-import shutil
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
-
-import torch
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from seal.core.errors import mended_by
 from seal.store.files import atomic_file, read_json, read_torch, write_torch
+
+if TYPE_CHECKING:
+    import torch
 
 
 def to_json(value: Any) -> str:
@@ -43,12 +43,12 @@ def _hints(kind: type) -> Mapping[str, Any]:
     return types.MappingProxyType(get_type_hints(kind))
 
 
-def trained_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+def trained_state(model: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
     """The parameters that training changes."""
     return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
 
 
-def save(folder: Path, step: int, rows: Any, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def save(folder: Path, step: int, rows: Any, model: "torch.nn.Module", optimizer: "torch.optim.Optimizer") -> None:
     """Record that `step` is done. Atomic: a kill leaves the state of the step before."""
     with atomic_file(folder / f"step_{step:04d}.json") as partial:
         partial.write_text(to_json(rows))
@@ -65,16 +65,12 @@ def load(folder: Path, shape: Any = object) -> tuple[dict[str, Any], list[Any]] 
         return state, [read_json(folder / f"step_{step:04d}.json", shape) for step in range(state["step"] + 1)]
 
 
-def restore(state: dict[str, Any], model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def restore(state: dict[str, Any], model: "torch.nn.Module", optimizer: "torch.optim.Optimizer") -> None:
     """Put the recorded parameters and optimiser state back, in place."""
+    import torch
+
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
                 parameter.copy_(state["model"][name])
     optimizer.load_state_dict(state["optimizer"])
-
-
-def clear(folder: Path) -> None:
-    """Forget a finished run. What counts goes first: a kill in between leaves rows that are never read."""
-    (folder / "state.pt").unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -25,12 +25,15 @@ from seal.train.judged import Judged
 Granularity = Literal["turn", "trajectory", "none"]
 FULL_SUPPORT = 32  # labels seen before a count alone is trusted in full, as in the published code
 DROPPED, ZERO_VARIANCE, NOT_THE_POLICY = "dropped_negative", "zero_variance", "not_the_policy"
-AFTER_FAILURE = "after_failure"
+AFTER_FAILURE, SPURIOUS_IN_PASS = "after_failure", "spurious_in_pass"
 
 
 @dataclass(frozen=True, slots=True)
 class WeightParams:
-    """`normalise` False leaves raw weights: "trajectory" with alpha 0 is then the paper's formula to the letter."""
+    """`normalise` False leaves raw weights: "trajectory" with alpha 0 is then the paper's formula to the letter.
+
+    `clip` begins above 0: a turn is masked for a reason, never by its weight.
+    """
 
     granularity: Granularity = "turn"
     utility: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_UTILITY))
@@ -130,8 +133,8 @@ def weigh(
 
     turn        a failed rollout: its failing root turns get rho(label), its other turns the lower clip, or all get 1
                 where no root turn was found among them. A passing rollout: rho(pass), at least as much for a right
-                abstention and a recovery from an error, and 0 for a turn with a spurious call. The label's confidence
-                scales every weight but the 0 towards 1.
+                abstention and a recovery from an error; a turn with a spurious call is masked, however sure the label.
+                The label's confidence scales every other weight towards 1.
     trajectory  the paper's: mean over the diagnosed turns of utility(label) * factor(label), clipped only then, for all
                 turns; the mean confidence of the verdicts (1 where gold decides) scales it towards 1.
     none        1.
@@ -157,7 +160,7 @@ def weigh(
     rows = []
     for turn, count in sorted(tokens.items()):
         reason, rho, confidence = kinds[turn]
-        weight = 1 + confidence * (rho - 1) if rho else 0.0
+        weight = 0.0 if reason == SPURIOUS_IN_PASS else 1 + confidence * (rho - 1)
         rows.append(TurnWeight(judged.rollout.rollout_id, turn, own.get(turn, 0.0), rho, weight, reason, count))
     return rows
 
@@ -187,7 +190,7 @@ def _passing(judged: Judged, turns: Iterable[int], params: WeightParams, state: 
         primary = judged.primary(turn)
         confidence = primary.confidence if primary else 1.0
         if Label.SPURIOUS_TOOL_CALL in labels:
-            kinds[turn] = ("spurious_in_pass", 0.0, labels[Label.SPURIOUS_TOOL_CALL])
+            kinds[turn] = (SPURIOUS_IN_PASS, 0.0, labels[Label.SPURIOUS_TOOL_CALL])
         elif Label.CORRECT_ABSTENTION in labels:
             rho = max(plain, strength(Label.CORRECT_ABSTENTION, params, state))
             kinds[turn] = ("abstained", rho, labels[Label.CORRECT_ABSTENTION])

@@ -1,17 +1,18 @@
 """Weighted supervised learning on the policy's own successes, and on the turns it recovered in. Plain torch."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import torch
 
 from seal.core.labels import Label
 from seal.train.advantage import group_advantages
-from seal.train.batch import Batch, Condition, TrainRow, make_batch, tokens_by_turn, training_view
+from seal.train.batch import Batch, Condition, make_batch, tokens_by_turn, training_view
 from seal.train.judged import Judged
-from seal.train.plain import token_logprobs, updates_of
+from seal.train.objective import Example, Objective, descend
+from seal.train.plain import token_logprobs
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, weigh
-from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
+from seal.train.settings import OptimSettings
 
 
 def demonstrations(
@@ -44,44 +45,15 @@ def _recovered(judged: Judged, tokens: dict[int, int], weighting: WeightParams, 
     return rows
 
 
-def train(
-    model: torch.nn.Module,
-    tokenizer: Any,
-    batch_of_step: Callable[[int], Batch],
-    settings: OptimSettings,
-    optimizer: torch.optim.Optimizer,
-    after_step: Callable[[int, StepMetrics], None],
-    first_step: int = 0,
-    restore: Callable[[], None] | None = None,
-) -> None:
-    """Weighted likelihood: an `Optimise` (seal.train.settings). Reads neither beta nor epsilon."""
-    if restore:
-        restore()
-    for step in range(first_step, settings.steps):
-        batch = batch_of_step(step)
-        model.train()
-        part = batch.n_tokens / settings.minibatches
-        losses = [
-            _update(model, [batch.rows[i] for i in chosen], part, optimizer, settings)
-            for chosen in updates_of(len(batch.rows), step, settings, optimizer)
-        ]
-        model.eval()
-        unmeasured = dict.fromkeys(("clip_ratio", "kl", "entropy", "sampler_gap"))
-        after_step(step, {"loss": sum(losses) / len(losses), **unmeasured})
+def imitation(model: torch.nn.Module, settings: OptimSettings) -> Objective:
+    """Weighted likelihood. Reads neither beta nor epsilon."""
+
+    def loss(examples: Sequence[Example]) -> torch.Tensor:
+        rows = [example.rows[0] for example in examples]
+        logprobs, mask, weight = token_logprobs(model, rows, settings.temperature)
+        return -(logprobs * mask * weight).sum()
+
+    return Objective(lambda batch: [Example((row,)) for row in batch.rows], loss)
 
 
-def _update(model, rows: list[TrainRow], n_tokens: float, optimizer, settings: OptimSettings) -> float:
-    """One optimiser update; its loss, in nats a trained token. Nothing happens without rows."""
-    if not rows:
-        return 0.0
-    optimizer.zero_grad()
-    total, at_once = 0.0, settings.micro_batch or CPU_ROWS
-    rows = sorted(rows, key=lambda row: len(row.prompt_ids) + len(row.completion_ids))  # little padding
-    for start in range(0, len(rows), at_once):
-        logprobs, mask, weight = token_logprobs(model, rows[start : start + at_once], settings.temperature)
-        loss = -(logprobs * mask * weight).sum() / max(n_tokens, 1.0)
-        loss.backward()
-        total += loss.item()
-    torch.nn.utils.clip_grad_norm_([p for p in model.parameters() if p.requires_grad], settings.max_grad_norm)
-    optimizer.step()
-    return total
+train = partial(descend, imitation)

@@ -33,7 +33,7 @@ MEASURED = {
     "kl": "kl",
     "entropy": "entropy",
 }
-SUMS = ("dapo", "cispo")  # losses that are a sum over tokens divided by a number of the whole batch
+SUMS = ("dapo", "cispo", "vespo")  # losses that are a sum over tokens divided by a number of the whole batch
 
 
 def live_rows(batch: Batch, every: bool = False) -> list[TrainRow]:
@@ -67,7 +67,7 @@ class SealGRPOTrainer(GRPOTrainer):
     ):
         self.batch_of_step, self.next_step = batch_of_step, first_step
         self.rows: list[TrainRow] = []
-        self.n_tokens = 0
+        self.divisor = 0
         self.micro_batch = settings.micro_batch
         self.losses: list[float] = []
         # TRL would load the reference of a full model from a path; ours is this model as it is now. Of a PEFT model
@@ -115,7 +115,7 @@ class SealGRPOTrainer(GRPOTrainer):
         rows += [blank] * missing
         if rank().world > 1:
             rows = own_share(rows, parts, rank(), blank)
-        trainer.rows, trainer.n_tokens = rows, batch.n_tokens
+        trainer.rows, trainer.divisor = rows, batch.divisor
         return {
             "prompt_ids": [list(row.prompt_ids) for row in rows],
             "completion_ids": [list(row.completion_ids) for row in rows],
@@ -138,7 +138,7 @@ class SealGRPOTrainer(GRPOTrainer):
         output = super()._generate_and_score_completions(inputs)
         advantages = pad([torch.tensor(row.advantages, dtype=torch.float32) for row in self.rows], padding_value=0.0)
         output["advantages"] = advantages.to(output["completion_ids"].device)
-        output["num_items_in_batch"] = output["num_items_in_batch"].new_tensor(self.n_tokens)
+        output["num_items_in_batch"] = output["num_items_in_batch"].new_tensor(self.divisor)
         sampler, old = output.pop("sampling_per_token_logps"), output.get("old_per_token_logps")
         trained = (output["tool_mask"] * output["completion_mask"]).bool()
         if old is not None:
@@ -245,8 +245,10 @@ class SealGRPOTrainer(GRPOTrainer):
     def take_metrics(self, updates: int) -> StepMetrics:
         """What the updates of one train step reported, each a mean over its updates; forgets it.
 
-        sampler_gap: how much likelier the sampled tokens were to the sampler than under the training prompt (nats a
-        token; 0 but for rounding where both prompts are one). None: not measured in this configuration.
+        sampler_gap: how much likelier the sampled tokens were to the sampler than to the policy that entered the step,
+        under the training prompt (nats a token), over all rows of the step. Of a step's own rows it is 0 but for
+        rounding where both prompts are one; replayed rows were sampled by earlier policies, and what has been learned
+        from them since makes it smaller, also below 0. None: not measured in this configuration.
         """
         logged, losses = self._metrics["train"], self.losses
         mean = {key: sum(values) / len(values) if values else None for key, values in logged.items()}

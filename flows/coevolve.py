@@ -68,9 +68,10 @@ def coevolve(
 ) -> list[str]:
     """Run rounds with everything they stand on; parents first.
 
-    Args: `rounds` (default: all of params.yaml); `extend_to`: go on with new rounds after the last of them, until its
-    line has so many or has converged; `stage_timeout`: seconds for one stage; `root`: the workspace; `otel`: URL of an
-    OTLP receiver that gets the rollouts of every stage that runs ("": the one OTEL_EXPORTER_OTLP_ENDPOINT names).
+    Args: `rounds` (default: all of params.yaml); `extend_to`: go on with new rounds after the last of them and like it
+    (the first of a line: like the defaults), until its line has so many or has converged; `stage_timeout`: seconds for
+    one stage; `root`: the workspace; `otel`: URL of an OTLP receiver that gets the rollouts of every stage that runs
+    ("": the one OTEL_EXPORTER_OTLP_ENDPOINT names).
     Returns the ids that are up to date now. A line that has converged is not run further.
     """
     folder = Path(root) if root else find_root()
@@ -94,7 +95,8 @@ def coevolve(
             print(f"{last}: {reason}", flush=True)
             break
         new = next_id(lineage.params, last)
-        add_round(path, new, resolve(lineage.params, last, {}, name=new))
+        like = lineage.entry(last) if lineage.depth(last) else None
+        add_round(path, new, resolve(lineage.params, last, {}, like, new))
         lineage, last = Lineage(load_params(path)), new
         _run_round(folder, lineage, last, lineage.depth(last), stage_timeout, otel)
         done.append(last)

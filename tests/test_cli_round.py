@@ -1,11 +1,15 @@
 """`seal round`: a tree in params.yaml from the command line."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
 from seal.cli import main
 from seal.core.params import load_params
+from seal.core.typed import plain
+from seal.evaluate.arms import ARMS, PLAIN_RATE
+from seal.evaluate.jobs import plan
 
 PARAMS = """envs: {shop: {}}
 starts:
@@ -46,6 +50,48 @@ def test_a_branch_differs_from_its_sibling_only_where_said(workspace):
     assert branch.collect == sibling.collect
 
 
+def changed(workspace, name, parent, *words):
+    """The sections in which a new child of `parent` that plays as an arm differs from one that does not."""
+    assert main(["round", "new", f"{name}-plain", "--parent", parent]) == 0
+    assert main(["round", "new", name, "--parent", parent, *words]) == 0
+    before, found = (asdict(rounds(workspace)[key]) for key in (f"{name}-plain", name))
+    places = [(section, key) for section in ("collect", "evolve", "train") for key in found[section]]
+    return {f"{s}.{key}": found[s][key] for s, key in places if found[s][key] != before[s][key]}
+
+
+def test_a_round_plays_as_an_arm(workspace):
+    told = {"collect.evolved": 0, "evolve.interface": "none", "train.condition": "as_collected"}
+    told |= {"train.weights": "none", "train.drop_negative": False, "train.negative": 1.0, "train.epsilon_high": 0.0}
+    told |= {"train.rehearse": 0.0, "train.replay": 0, "train.loss": "dapo"}
+    assert told.items() <= changed(workspace, "v1", "r0", "--arm", "vanilla").items()
+
+
+def test_an_arm_knows_the_depth_of_its_round_the_groups_it_plays_and_the_policy_of_its_start(workspace):
+    for name, parent, kept in (("o1", "r0", None), ("o2", "o1", "kept"), ("o3", "o2", "kept")):
+        found = changed(workspace, name, parent, "--arm", "open_loop", "--set", "collect.group_size=6")
+        assert (found.get("evolve.interface"), rounds(workspace)[name].collect.evolved) == (kept, 3)
+    nano = PARAMS.replace("{kind: scripted}", "{kind: nano}") + "defaults: {train: {lr: 0.5}}\n"
+    (workspace / "params.yaml").write_text(nano)
+    assert changed(workspace, "v1", "r0", "--arm", "vanilla")["train.lr"] == PLAIN_RATE["nano"]
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_every_arm_is_a_round_that_experiments_would_play(workspace, arm):
+    for depth, (name, parent) in enumerate((("a1", "r0"), ("a2", "a1"))):
+        assert main(["round", "new", name, "--parent", parent, "--arm", arm, "--set", "train.steps=3"]) == 0
+        (job,) = plan(load_params(workspace / "params.yaml"), "rises", 1, 2, [arm], "r0", {"train": {"steps": 3}})
+        assert {**plain(rounds(workspace)[name]), "parent": "r0"} == job.rounds[depth]
+
+
+def test_settings_lie_over_what_an_arm_says_and_a_branch_over_its_sibling(workspace):
+    assert changed(workspace, "r1", "r0", "--arm", "vanilla", "--set", "train.loss=grpo")["train.loss"] == "grpo"
+    main(["round", "new", "b0", "--set", "train.steps=7", "--set", "collect.group_size=4"])
+    main(["round", "new", "b1", "--parent", "b0", "--set", "train.steps=7", "--set", "collect.group_size=4"])
+    assert main(["round", "branch", "b2", "--from", "b0", "--arm", "seal"]) == 0
+    entry = rounds(workspace)["b2"]
+    assert (entry.parent, entry.train.steps, entry.collect.group_size, entry.collect.evolved) == ("b0", 7, 4, 2)
+
+
 def test_list_shows_the_tree_with_scores(workspace, capsys):
     main(["round", "new"])
     folder = workspace / "data" / "rounds" / "r1"
@@ -74,6 +120,8 @@ def test_list_shows_the_tree_with_scores(workspace, capsys):
         (["round", "new", "r0"], 2),
         (["round", "new", "X"], 2),
         (["round", "new", "--set", "train.lr=-1"], 2),
+        (["round", "new", "--arm", "vanila"], 2),
+        (["round", "new", "--arm", "vanilla", "--parent", "r7"], 5),
         (["replay", "r7"], 5),
         (["replay", "r0"], 5),
         (["run", "--preset", "none-such"], 2),

@@ -49,6 +49,45 @@ def test_the_command_writes_what_it_prints(tmp_path, capsys):
     }
 
 
+def test_what_is_finished_of_an_interrupted_run_is_told_and_written_but_never_over_more(tmp_path, capsys, monkeypatch):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    words = ["transfer", "--rounds", "1", "--to", "compliance", "--results", str(tmp_path / "results"), "--seeds"]
+    measure, asked = transfer._transfer, []
+
+    def interrupted(job, **more):
+        asked.append(job)
+        if len(asked) == 4:  # the last of two seeds
+            raise KeyboardInterrupt
+        return measure(job, **more)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(transfer, "_transfer", interrupted)
+        command.run(_args(tmp_path, *words, "2"))
+    assert "shop (home)" in capsys.readouterr().out
+    table = tmp_path / "results" / "transfer.parquet"
+    seeds = {(row["to"], row["arm"]): row["seeds"] for row in read_parquet(table).to_pylist()}
+    assert seeds == {(to, arm): n for to in ("", "compliance") for arm, n in (("vanilla", 2), ("seal", 1))}
+
+    command.run(_args(tmp_path, *words, "2"))
+    whole = table.read_bytes()
+    asked[:] = asked[:1]
+    capsys.readouterr()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(transfer, "_transfer", interrupted)
+        command.run(_args(tmp_path, *words, "2"))
+    assert "shop (home)" in (said := capsys.readouterr().out) and "stays as it is" in said
+    assert table.read_bytes() == whole
+
+
+def test_nothing_finished_is_nothing_written(tmp_path, capsys, monkeypatch):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    monkeypatch.setattr(transfer, "_transfer", lambda job, **more: (_ for _ in ()).throw(KeyboardInterrupt))
+    words = ["transfer", "--seeds", "1", "--rounds", "1", "--to", "compliance", "--results", str(tmp_path / "results")]
+    with pytest.raises(KeyboardInterrupt):
+        command.run(_args(tmp_path, *words))
+    assert capsys.readouterr().out == "" and not (tmp_path / "results").exists()
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,6 +12,8 @@ import pytest
 from test_pipeline_plumbing import PARAMS, stages
 from workspaces import ROOT, command, ran, seal, workspace
 
+from seal.core.params import load_yaml
+
 pytestmark = pytest.mark.slow
 FLOW = """
 flow: {max_rounds: 5, patience: 2, min_gain: 0.0}
@@ -23,7 +25,7 @@ def tree(tmp_path, monkeypatch):
     for name in ("PREFECT_API_URL", "PREFECT_HOME", "PREFECT_LOGGING_LEVEL"):
         monkeypatch.delenv(name, raising=False)
     folder = workspace(tmp_path / "w", FLOW + PARAMS, plain=True)
-    seal(folder, "round", "new")
+    seal(folder, "round", "new", "--set", "collect.tasks=5")
     return folder
 
 
@@ -40,6 +42,7 @@ def test_in_process_it_runs_what_is_missing_extends_the_line_and_stops_on_conver
     assert ran(tree) == ["prepare@shop", "start@r0", "evaluate_start@r0", *stages("r1"), *stages("r2")]
     assert "has not gained for 2 rounds" in done.stdout
     assert "Traceback" not in done.stderr
+    assert load_yaml(tree / "params.yaml")["rounds"]["r2"]["collect"]["tasks"] == 5  # as its parent
     assert {"results-r1", "label-shift-r1", "interface-r1", "results-r2"} <= artifacts(home)
 
 

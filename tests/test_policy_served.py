@@ -4,12 +4,20 @@ from dataclasses import replace
 
 import pytest
 from served_model import FakeVllm, serving
+from test_policy_chat import CHATML, byte_tokenizer
 from test_policy_hf import LIMITS, base, observations  # noqa: F401  base: the fixture
 
 from seal.core.errors import DependencyError, ParamError
+from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.params import CollectParams, TrainParams
 from seal.core.policy_settings import ServeParams
+from seal.env.shop import ShopEnv
+from seal.interface.state import InterfaceState
 from seal.policy import load_policy
 from seal.policy.hf import HFSpec, new_hf
+from seal.rollout.collect import collect
+from seal.train.fresh import judge
+from seal.train.loop import train_round
 
 torch = pytest.importorskip("torch")
 
@@ -90,3 +98,44 @@ def test_no_server_and_nothing_it_could_follow_are_one_error(base, tmp_path):  #
     full = served(base, "http://127.0.0.1:9/v1", tmp_path, train="full")
     with pytest.raises(ParamError, match="LoRA"):
         full.act(observations(full)[:1], 1.0, LIMITS)
+
+
+def brief(folder):
+    """A random Llama whose every token ends its output by a chance of a third: it says little, so it comes far."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = byte_tokenizer(CHATML, "<|im_end|>")
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=2048, **shape))
+    with torch.no_grad():
+        model.model.embed_tokens.weight[:, 0] += 3.0  # alike in all states
+        model.lm_head.weight[tokenizer.eos_token_id, 0] = 0.85
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.slow
+def test_a_round_is_played_by_the_server_and_trained_here(tmp_path):
+    """Collected, then fresh, rollouts of whole conversations: their logprobs are those of the weights that train."""
+    torch.set_num_threads(1)
+    model = brief(tmp_path / "base")
+    fake = FakeVllm(lambda: new_hf(HFSpec(base=model, lora_rank=4), device="cpu"))
+    env, bare = ShopEnv(train=4, dev=1, test=1), InterfaceState()
+    play = CollectParams(tasks=2, group_size=4, evolved=0, max_action_tokens=12, context=2000)
+    with serving(fake) as url:
+        policy = served(model, url, tmp_path / "adapters")
+        nudge(policy)
+        first = policy.hash
+        played = collect(env, policy, bare, play, "r1", 1, 0)
+        assert len(played) == 8 and {r.policy_hash for r in played} == {first}
+        assert sum(r.steps[-1].turn > 0 for r in played) > 4  # of several user turns
+        judged = [replace(j, success=i % 2 == 0) for i, j in enumerate(judge(env, played, DEFAULT_PRIORITY))]
+        params = TrainParams(steps=2, lr=1e-2, beta=0.01, zero_variance="keep", replay=0)  # every row is compared
+        result = train_round(policy, env, judged, bare, play, params, DEFAULT_PRIORITY, "r1", 1, 0)
+    assert [row["rollouts"] for row in result.curve] == [8, 8]
+    assert all(abs(row["sampler_gap"]) < 1e-4 for row in result.curve)
+    (second,) = {j.rollout.policy_hash for j in result.fresh}
+    loaded = [body["lora_name"] for path, body in fake.requests if path == "/v1/load_lora_adapter"]
+    assert loaded == [f"seal-{first}", f"seal-{second}"] and len({first, second, policy.hash}) == 3

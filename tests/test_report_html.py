@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,14 +17,16 @@ from seal.core.params import CollectParams, EvaluateParams
 from seal.diagnose.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
-from seal.evaluate.results import record, write_results
+from seal.evaluate.results import record, write_results, write_transfer
 from seal.evaluate.suite import evaluate_policy
 from seal.evaluate.summary import summarise
+from seal.evaluate.transfer import summarise_transfer
 from seal.interface.baselines import static
 from seal.interface.state import InterfaceState, Item
 from seal.policy.scripted import FaultyPolicy
 from seal.report.experiments import curves, load_results
 from seal.report.html import page, write_report
+from seal.report.transfers import load_transfers, read_transfer, transfer_rows
 from seal.rollout.collect import collect
 from seal.store.parquet import read_parquet, write_parquet
 from seal.store.schemas import OF_JUDGES, OF_PLAY
@@ -34,6 +37,7 @@ from seal.store.tables import (
 from seal.train.fresh import judge
 from seal.train.stored import write_judged
 
+ROOT = Path(__file__).parents[1]
 ENV = ShopEnv(train=6, dev=2, test=5)
 EVIL = "<script>alert('x')</script>"
 CUES = static(ENV.facts(sorted({tool for task in ENV.tasks() for tool in task.toolset}))).items[:12]
@@ -162,6 +166,42 @@ def test_experiments_are_tables_and_curves_where_results_lie(tree):
     assert 'aria-label="curves-margin-shop"' in text and "margin/shop" in text
 
 
+def _transfer(tree):
+    """A folder of transfer results; without a home's name, which no table holds."""
+    task = next(task for task in ENV.tasks() if task.split == "test")
+    found = [
+        {"arm": arm, "seed": 0, "depth": depth, "to": to, "outcomes": [["test", "off", task.task_id, 0, passed, 0.5]]}
+        for arm, passed in (("vanilla", False), ("seal", True))
+        for depth in (0, 1)
+        for to in ("", EVIL)
+    ]
+    scenarios = dict.fromkeys(("", EVIL), {task.task_id: task.scenario_id})
+    folder = tree / "results" / "transfer" / "shop"
+    write_transfer(folder, summarise_transfer(found, scenarios, "test"), found, scenarios)
+    return folder
+
+
+def test_transfer_is_a_table_where_its_results_lie(tree):
+    _transfer(tree)
+    ((name, rows),) = load_transfers(tree)
+    text, tags = page(tree), Tags()
+    shutil.rmtree(tree / "results")
+    tags.feed(text)
+    assert name == "transfer/shop" and [(row["to"], row["arm"]) for row in rows] == [
+        (to, arm) for to in ("", EVIL) for arm in ("vanilla", "seal")
+    ]
+    assert not tags.open and "script" not in tags.seen
+    section = text.partition("<h2>Experiments")[2].partition("<h2>")[0]
+    assert "transfer/shop" in section and "trained at home" in section
+    assert re.search(r'<td class="l">home</td><td class="l">seal</td><td>1</td><td>1</td><td>100.0</td>', section)
+    assert "+100.0" in section  # the margin
+
+
+@pytest.mark.parametrize("name", ["shop", "compliance"])
+def test_what_was_kept_of_transfers_can_be_shown(name):
+    assert len(transfer_rows(read_transfer(ROOT / "results" / "transfer" / name))) == 4
+
+
 def _lost(path):
     path.unlink()
 
@@ -224,6 +264,16 @@ def test_damaged_results_are_one_error_and_not_a_page_without_them(tree, capsys,
         shutil.rmtree(tree / "results")
     place = folder if change is _half else folder / f"{name}.parquet"
     assert f"{place}" in said and f"git checkout -- {place};" in said
+
+
+@pytest.mark.parametrize("change", [_emptied, _others, _as_text, _without_strict])
+def test_a_damaged_transfer_table_is_one_error_and_not_a_page_without_it(tree, capsys, change):
+    path = _transfer(tree) / "transfer.parquet"
+    try:
+        said = _told(tree, path, change, capsys)
+    finally:
+        shutil.rmtree(tree / "results")
+    assert f"git checkout -- {path};" in said
 
 
 @pytest.mark.parametrize("name", PLAYED)

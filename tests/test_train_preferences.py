@@ -106,7 +106,7 @@ def test_laws_of_a_batch_of_pairs(n_pass, n_fail, n_early, confidence):
     batch = pair_batch(all_of_them, WeightParams(alpha=0.0), Factors())
     pairs = list(zip(batch.rows[::2], batch.rows[1::2], strict=True))
     # a first turn is served by all whose second fails, a second turn by those that pass
-    assert len(pairs) == (n_fail if n_pass else 0) + (n_early if n_pass + n_fail else 0) == batch.n_tokens
+    assert len(pairs) == (n_fail if n_pass else 0) + (n_early if n_pass + n_fail else 0) == batch.divisor
     for chosen, rejected in pairs:
         assert chosen.prompt_ids == rejected.prompt_ids and chosen.completion_ids != rejected.completion_ids
         plus, minus = max(chosen.advantages), min(rejected.advantages)
@@ -128,32 +128,74 @@ def test_a_sure_label_of_a_strong_failure_weighs_more():
     assert weight["a"] == 2 * weight["b"] > 0
 
 
+def small_nano():
+    torch = pytest.importorskip("torch")
+    from seal.policy.nano import NanoPolicy, nano_config
+    from seal.policy.nano_model import NanoForCausalLM
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    return NanoPolicy(NanoForCausalLM(nano_config(layers=1, width=32)).eval())
+
+
+def exported(root, rollouts, *words, condition="within_group"):
+    """What the command writes of a round of small_nano, which collected these `rollouts` and trains so."""
+    from seal.cli import main
+    from seal.core.params import EvaluateParams, load_params
+    from seal.core.typed import plain
+    from seal.store.params_file import add_round, resolve
+    from seal.train.stored import write_judged
+
+    start = {"env": "shop", "recipe": 1, "policy": {"kind": "nano"}, "evaluate": plain(EvaluateParams())}
+    (root / "params.yaml").write_text(json.dumps({"envs": {"shop": {}}, "starts": {"r0": start}}))
+    params = load_params(root / "params.yaml")
+    add_round(root / "params.yaml", "r1", resolve(params, "r0", {"train": {"condition": condition}}))
+    small_nano().save(root / "data/rounds/r0/policy")
+    for stage in ("collect", "verify", "diagnose"):
+        write_judged(root / "data/rounds/r1" / stage, rollouts, "r1", "collect")
+    file = root / "preferences.jsonl"
+    assert main(["export", "preferences", "--out", str(file), "--root", str(root), *words]) == 0
+    return file
+
+
+def test_the_file_trains_what_the_policy_says_alone_unless_whole_turns_are_asked_for(tmp_path):
+    second = with_tokens(judged("e2", ["missing_tool_call", "pass"]), (19, 11, 20, 18, 13, 21, 14, 15), MASK, TURNS)
+    tokenizer = small_nano().tokenizer
+    for words, chosen, rejected in (
+        ((), (10, 11), (19, 11)),
+        (("--until", "turn"), (10, 11, 20, 12, 13), (19, 11, 20, 18, 13)),  # 20: what a tool said
+    ):
+        (row,) = map(json.loads, exported(tmp_path, [RIGHT, second], *words).read_text().splitlines())
+        assert tuple(tokenizer(row["chosen"])["input_ids"]) == chosen
+        assert tuple(tokenizer(row["rejected"])["input_ids"]) == rejected
+
+
+@pytest.mark.parametrize("condition", ["within_group", "stripped", "as_collected"])
+def test_the_file_has_the_prompts_that_the_round_trains_under(condition, tmp_path):
+    failed, passed = (judged(label, ["pass", label], mode="full") for label in ("argument_mismatch", "pass"))
+    (row,) = map(json.loads, exported(tmp_path, [failed, passed], condition=condition).read_text().splitlines())
+    tokens = failed.rollout.tokens
+    prompt = tokens.prompt_ids if condition == "as_collected" else tokens.bare_prompt_ids
+    assert tokens.prompt_ids != tokens.bare_prompt_ids
+    assert tuple(small_nano().tokenizer(row["prompt"])["input_ids"])[: len(prompt)] == prompt
+
+
 @pytest.mark.slow
 def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     from datasets import load_dataset
     from trl import DPOConfig, DPOTrainer
 
-    from seal.commands.export_preferences import text_row
-    from seal.policy.nano import NanoPolicy, nano_config
-    from seal.policy.nano_model import NanoForCausalLM
     from seal.train.dpo import train
     from seal.train.plain import adamw
     from seal.train.settings import OptimSettings
 
-    def fresh():
-        torch.manual_seed(0)
-        return NanoPolicy(NanoForCausalLM(nano_config(layers=1, width=32)).eval())
-
-    torch.set_num_threads(1)
     rollouts = [ended(j) for j in (*group("a", 3, 5), *group("b", 2, 2), *group("c", 4, 0))]
     pairs = [until_action(pair) for pair in preference_pairs(rollouts)]
-    lines = [json.dumps(text_row(pair, fresh().tokenizer)) for pair in pairs]
-    assert len(lines) == 7 and "null" not in lines
-    file = tmp_path / "preferences.jsonl"
-    file.write_text("\n".join(lines))
+    file = exported(tmp_path, rollouts)
+    assert len(file.read_text().splitlines()) == len(pairs) == 7
 
-    policy = fresh()
+    policy = small_nano()
     arguments = DPOConfig(
         output_dir=str(tmp_path / "trl"),
         per_device_train_batch_size=7,
@@ -172,7 +214,7 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
         weight_decay=0.0,
     )
     dataset = load_dataset("json", data_files=str(file), split="train", cache_dir=str(tmp_path / "cache"))
-    reference = fresh().model
+    reference = small_nano().model
     trainer = DPOTrainer(
         policy.model, reference, args=arguments, train_dataset=dataset, processing_class=policy.tokenizer
     )
@@ -184,7 +226,7 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     assert theirs[0] == pytest.approx(0.6931, abs=1e-3) and theirs[-1] < theirs[0]
 
     batch = pair_batch(rollouts, WeightParams("none"), Factors())
-    ours = fresh()
+    ours = small_nano()
     losses = {}
     settings = OptimSettings(steps=3, rows=16, lr=1e-2, minibatches=1, dpo_beta=0.3)
     optimizer = adamw(ours.model, 1e-2)

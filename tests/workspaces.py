@@ -57,7 +57,7 @@ for out in map(fill, spec["outs"]):
     out = Path(out)
     if out.suffix:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps({"items": [], "digest": text}))
+        out.write_text(json.dumps({"version": 1, "items": [], "digest": text}))
     else:
         out.mkdir(parents=True, exist_ok=True)
         for name in ("part.txt", "profile.parquet", "reweight.json", "replay.parquet"):

@@ -5,11 +5,14 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seal.commands.places import file_place
 from seal.core.errors import ArtifactError, RoundError
 from seal.core.types import Json
+
+if TYPE_CHECKING:
+    from seal.store.lineage import Lineage
 
 GET = "`seal run` plays it, `dvc repro{0}` too; `dvc pull{0}` fetches what was run elsewhere"
 HELP = "pairs of one task that differ at the diagnosed turn, for trl.DPOTrainer"
@@ -18,20 +21,30 @@ HELP = "pairs of one task that differ at the diagnosed turn, for trl.DPOTrainer"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rounds", nargs="*", help="rounds whose rollouts are paired (default: all that are diagnosed)")
     parser.add_argument("--out", type=Path, required=True, help="a JSONL file")
-    parser.add_argument("--until", choices=("turn", "action"), default="turn", help="where both sides end")
+    parser.add_argument(
+        "--until",
+        choices=("action", "turn"),
+        default="action",
+        help="where both sides end: the first action that differs, or its whole turn, whose tool results a trainer of"
+        " text then trains on (default: %(default)s)",
+    )
     parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
 
 
 def run(args: argparse.Namespace) -> int:
+    from seal.core.params import load_params
     from seal.store.files import atomic_file
+    from seal.store.lineage import Lineage
     from seal.train.preferences import preference_pairs, until_action
 
     left_out, written, place = 0, 0, file_place("--out", args.out)
-    rounds = _diagnosed(args.root, args.rounds)
+    lineage = Lineage(load_params(args.root / "params.yaml"))
+    rounds = _diagnosed(args.root, lineage, args.rounds)
     with atomic_file(place) as part, part.open("w", encoding="utf-8") as out:
         for round_id in rounds:
-            tokenizer = _tokenizer(args.root, round_id)
-            pairs = preference_pairs(_judged(args.root, round_id))
+            entry = lineage.round(round_id)
+            tokenizer = _tokenizer(args.root, round_id, entry.parent)
+            pairs = preference_pairs(_judged(args.root, round_id), entry.train.condition)
             for pair in map(until_action, pairs) if args.until == "action" else pairs:
                 row = text_row(pair, tokenizer)
                 left_out, written = left_out + (row is None), written + (row is not None)
@@ -73,13 +86,10 @@ def _decoded(tokenizer: Any, ids: Iterable[int]) -> str:
     return tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
 
-def _diagnosed(root: Path, named: Sequence[str]) -> Sequence[str]:
+def _diagnosed(root: Path, lineage: "Lineage", named: Sequence[str]) -> Sequence[str]:
     """The rounds to read: those named, or all that are diagnosed. Raises ArtifactError where the data is not here."""
-    from seal.core.params import load_params
-    from seal.store.lineage import Lineage
     from seal.train.stored import diagnosed_rounds
 
-    lineage = Lineage(load_params(root / "params.yaml"))
     there = diagnosed_rounds(root, lineage.params.rounds)
     for name in named:
         if lineage.round(name) and name not in there:
@@ -89,13 +99,11 @@ def _diagnosed(root: Path, named: Sequence[str]) -> Sequence[str]:
     return named or there
 
 
-def _tokenizer(root: Path, round_id: str) -> Any:
-    """That of the policy that played the round."""
-    from seal.core.params import load_params
+def _tokenizer(root: Path, round_id: str, parent: str) -> Any:
+    """That of the policy that played the round, its parent's."""
     from seal.policy import load_policy
-    from seal.store.lineage import Lineage, path_of
+    from seal.store.lineage import path_of
 
-    parent = Lineage(load_params(root / "params.yaml")).round(round_id).parent
     policy = load_policy(path_of(root, parent, "policy"))
     if not hasattr(policy, "tokenizer"):
         raise RoundError("policy of", round_id, "its policy has no tokens of its own: preferences need nano or hf")

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from seal.commands.custom_env import changed_tools
-from seal.core.errors import RoundError
-from seal.core.params import load_params
+from seal.core.errors import ParamError, RoundError
+from seal.core.params import Round, load_params
+from seal.evaluate.arms import ARMS, changes_of
 from seal.store.lineage import Lineage, find_root
 from seal.store.metrics import read_metrics
-from seal.store.params_file import add_round, as_typed, next_id, parse_settings, resolve
+from seal.store.params_file import add_round, as_typed, merged, next_id, parse_settings, resolve
 from seal.store.stale import changed_since
 
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     branch.add_argument("id")
     branch.add_argument("--from", dest="parent", required=True, metavar="ROUND", help="the round to branch off")
     for action in (new, branch):
+        action.add_argument("--arm", default="", help=f"play as one of experiments: {', '.join(ARMS)}")
         action.add_argument(
             "--set", action="append", default=[], metavar="KEY=VALUE", help="what differs, for example train.lr=1e-4"
         )
@@ -43,9 +45,23 @@ def run(args: argparse.Namespace) -> int:
         like = lineage.round(siblings[0]) if siblings else None
     name = args.id or next_id(lineage.params, parent)
     with as_typed("--set", args.set, f"rounds.{name}"):
-        add_round(root / "params.yaml", name, resolve(lineage.params, parent, parse_settings(args.set), like, name))
+        change = parse_settings(args.set)
+        if args.arm:
+            change = merged(_of_arm(args.arm, lineage, parent, change, like), change)
+        add_round(root / "params.yaml", name, resolve(lineage.params, parent, change, like, name))
     print(f"added {name} (parent {parent}); run it: seal run")
     return 0
+
+
+def _of_arm(
+    arm: str, lineage: Lineage, parent: str, change: Mapping[str, Any], like: Round | None
+) -> Mapping[str, Any]:
+    """What an arm of experiments changes in a child of `parent`: `change` and `like` decide the size of its groups."""
+    if arm not in ARMS:
+        raise ParamError("--arm", arm, f"known arms: {', '.join(ARMS)}")
+    depth, kind = lineage.depth(parent), lineage.params.starts[lineage.start(parent)].policy["kind"]
+    group_size = resolve(lineage.params, parent, change, like)["collect"]["group_size"]
+    return changes_of(arm, group_size, depth + 1, kind)[depth]
 
 
 def tree(root: Path, lineage: Lineage) -> str:

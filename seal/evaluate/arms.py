@@ -38,7 +38,7 @@ ARMS: Mapping[str, Callable[[int], Change]] = {
         _change(g, "published", "as_collected", "trajectory", False, {**PLAIN, **PUBLISHED}),
         {"collect": {"item_dropout": 0.0}},
     ),
-    # everything the docs hide, from the first step on; and cues of the same length that say nothing true
+    # everything the docs hide, from the first fresh step on; and cues of the same length that say nothing true
     "static": lambda g: _change(g // 2, "static", "within_group", "turn", True),
     "random": lambda g: _change(g // 2, "random", "within_group", "turn", True),
     # evolved cues: trained under the prompt the rollout saw; all under cues, trained under the bare prompt

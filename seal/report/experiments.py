@@ -20,8 +20,9 @@ TURNS = ("arm", "seeds", "round by round", "turns", "95%", *_DIFFERENCES)
 LEFT = (0, 2)
 LEGEND = (
     "strict: after the last round, mean over seeds, interface off; gain: minus the start; margin: minus the first\n"
-    "arm; behind: the last arm minus this one; differences are paired, intervals over seeds and scenarios; rollouts,\n"
-    "tokens, updates: of training since the start, mean over seeds; turns: share of a task's user turns that are served"
+    "arm; behind: the last arm minus this one; differences are paired, intervals over seeds and scenarios (of one\n"
+    "seed: over its scenarios alone); rollouts, tokens, updates: of training since the start, mean over seeds; turns:\n"
+    "share of a task's user turns that are served"
 )
 
 
@@ -35,7 +36,7 @@ def experiment_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """The cells under HEAD."""
     last = [rounds[-1] for rounds in _by_arm(rows).values()]
     costs = [(f"{r['rollouts']:,.0f}", compact(round(r["tokens"])), f"{r['updates']:,.0f}") for r in last]
-    others = [(_estimate(r, "dev")[0], _estimate(r, "on")[0]) for r in last]
+    others = [(estimate(r, "dev")[0], estimate(r, "on")[0]) for r in last]
     return [(*cells, *other, *cost) for cells, other, cost in zip(_scores(rows, "strict"), others, costs, strict=True)]
 
 
@@ -53,33 +54,18 @@ def _by_arm(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
 
 def _scores(rows: Sequence[Mapping[str, Any]], score: str, prefix: str = "") -> list[tuple[str, ...]]:
     """Arm, seeds, a score round by round and after the last one, and its differences."""
-    by_arm, cells = _by_arm(rows), []
-    arms = list(by_arm)
-    for arm, rounds in by_arm.items():
+    cells = []
+    for arm, rounds in _by_arm(rows).items():
         last = rounds[-1]
-        there = {"gain": last["depth"] > 0, "margin": arm != arms[0], "behind": arm != arms[-1]}
-        curve = " ".join(_estimate(row, score)[0] for row in rounds)
-        differences = [_estimate(last, prefix + name, "+") if ok else (NONE, "") for name, ok in there.items()]
-        flat = (part for cell in (_estimate(last, score), *differences) for part in cell)
+        curve = " ".join(estimate(row, score)[0] for row in rounds)
+        differences = [estimate(last, prefix + name, "+") for name in ("gain", "margin", "behind")]
+        flat = (part for cell in (estimate(last, score), *differences) for part in cell)
         cells.append((arm, str(last["seeds"]), curve, *flat))
     return cells
 
 
-def transfer_table(rows: Sequence[Mapping[str, Any]], home: str) -> str:
-    """Rows of seal.evaluate.transfer.summarise_transfer as text. `home`: the environment that was trained in."""
-    head = ("tasks of", "arm", "seeds", "rounds", "start", "strict", "95%", "gain", "95%", "margin", "95%")
-    arms = list(dict.fromkeys(row["arm"] for row in rows))
-    cells = []
-    for row in rows:
-        margin = _estimate(row, "margin", "+") if row["arm"] != arms[0] else (NONE, "")
-        place = row["to"] or f"{home} (home)"
-        scores = _estimate(row, "start")[0], *_estimate(row, "strict"), *_estimate(row, "gain", "+"), *margin
-        cells.append((place, row["arm"], str(row["seeds"]), str(row["rounds"]), *scores))
-    legend = "strict: of policies trained at home, bare docs; gain: minus the start there; margin: minus the first arm"
-    return text_table(head, cells, (0, 1)) + "\n" + legend
-
-
-def _estimate(row: Mapping[str, Any], name: str, sign: str = "") -> tuple[str, str]:
+def estimate(row: Mapping[str, Any], name: str, sign: str = "") -> tuple[str, str]:
+    """The cells of a mean and its interval, in points; of a difference with its `sign`."""
     if row[name] is None:
         return NONE, ""
     return (

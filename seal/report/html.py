@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ from seal.report.experiments import LEGEND, TURNS, Results, curves, experiment_r
 from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
+from seal.report.transfers import HEAD as TRANSFER_HEAD
+from seal.report.transfers import LEFT as TRANSFER_LEFT
+from seal.report.transfers import LEGEND as TRANSFER_LEGEND
+from seal.report.transfers import load_transfers, transfer_rows
 from seal.store.files import atomic_file
 from seal.store.views import MEND, missing_tables
 
@@ -52,7 +57,7 @@ def page(root: Path) -> str:
         _section("Plots", _plots(rounds, main, tasks)),
         _section("Rounds", *(_round(r, rounds, r is main[-1]) for r in rounds)),
         _section("Episodes", _episodes(main, tasks)),
-        _section("Experiments", *(_experiment(results) for results in load_results(root))),
+        _section("Experiments", *map(_experiment, load_results(root)), *starmap(_transfer, load_transfers(root))),
         _section("Can the labels be trusted?", _proof(root / PROOF)),
         _section("What ran", _provenance(root, rounds, tasks)),
     ]
@@ -239,6 +244,11 @@ def _experiment(results: Results) -> str:
     table += _table(TURNS, turn_rows(results.summary), EXPERIMENT_LEFT)
     note = f'<p class="small soft">{escape(LEGEND)}</p>'
     return f'<h3>{escape(results.name)}</h3>{table}{note}<div class="plots">{drawn}</div>'
+
+
+def _transfer(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    table = _table(TRANSFER_HEAD, transfer_rows(rows), TRANSFER_LEFT)
+    return f'<h3>{escape(name)}</h3>{table}<p class="small soft">{escape(TRANSFER_LEGEND)}</p>'
 
 
 def _proof(path: Path) -> str:

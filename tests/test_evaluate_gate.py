@@ -8,6 +8,7 @@ from seal.evaluate.gate import ALL, gate, shows
 from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Action, Limits
 from seal.policy.scripted import GoldPolicy
+from seal.train.fresh import judge as judge_all
 
 ENV = ShopEnv(train=1, dev=12, test=1)
 HARM, HELP, IDLE = "harm", "help", "idle"
@@ -31,6 +32,9 @@ class Codec:
     def encode_action(self, text):
         return [9]
 
+    def count(self, text):
+        return 7
+
 
 class CuePolicy(GoldPolicy):
     """Gold; where it reads HARM it does nothing, and without HELP in sight it fails half of its samples."""
@@ -50,9 +54,10 @@ def _item(target, text):
     return Item("purpose", target, "docs", text, "", "r1")
 
 
-def _gate(old, new, n_tasks=12):
-    limits = Limits(16, 256)
-    return gate(ENV, CuePolicy(), old, new, n_tasks, "full", 1.0, limits, DEFAULT_PRIORITY, "r1", 1, 0, samples=2)
+def _gate(old, new, n_tasks=12, env=ENV, policy=None, **options):
+    limits, policy = Limits(16, 256), policy or CuePolicy()
+    options = {"samples": 2, **options}
+    return gate(env, policy, old, new, n_tasks, "full", 1.0, limits, DEFAULT_PRIORITY, "r1", 1, 0, **options)
 
 
 def _tools():
@@ -74,7 +79,7 @@ def test_the_harmful_cue_goes_and_the_others_stay():
     assert decisions[bad.id]["decision"] == "rollback" and decisions[bad.id]["high"] < 0
     assert decisions[good.id]["decision"] == "keep" and decisions[good.id]["uplift"] == 0
     assert {item.id for item in gated.state.active} == {old.items[0].id, good.id}
-    assert [row["action"] for row in gated.changes] == ["rollback"]
+    assert [(row["action"], row["tokens"]) for row in gated.changes] == [("rollback", 7)], "as the policy counts"
     assert "gate: -" in gated.changes[0]["reason"]
     rerun = _gate(old, InterfaceState((*old.items, bad, good)), n_tasks=40)
     assert rerun == gated
@@ -120,3 +125,81 @@ def test_what_a_probe_can_show_depends_on_the_mode():
 def test_a_cue_that_no_probe_shows_is_untested():
     gated = _gate(InterfaceState(), InterfaceState((_item("no_such_tool", HARM),)))
     assert gated.decisions[1]["decision"] == "untested" and len(gated.state.active) == 1
+
+
+class Watched(CuePolicy):
+    """Keeps the first observations: task, sample, seed and the cues in sight. It gives up at any of `bad`."""
+
+    def __init__(self, *bad):
+        super().__init__()
+        self.bad, self.seen = bad, []
+
+    def act(self, observations, temperature, limits):
+        for o in observations:
+            if not o.turn and not o.step:
+                cues = tuple(sorted(Codec.words[i - 1] for i in o.ids if i != 9))
+                self.seen.append((o.task.task_id, o.sample, o.seed, cues))
+        return super().act(observations, temperature, limits)
+
+    def _said(self, o):
+        cues = {Codec.words[i - 1] for i in o.ids if i != 9}
+        return "done" if cues & {*self.bad} else self._text(self._script(o), o.step)
+
+
+def test_all_arms_play_the_same_seeds():
+    """With all, with none, and without each: a task's sample is one draw."""
+    first, _ = _tools()
+    policy, new = Watched(), InterfaceState((_item(first, HELP), _item(first, IDLE)))
+    _gate(InterfaceState(), new, policy=policy)
+    arms = {}
+    for task, sample, seed, cues in policy.seen:
+        arms.setdefault((task, sample), []).append((seed, cues))
+    assert {len(played) for played in arms.values()} == {2, 4}
+    assert all(len({seed for seed, _ in played}) == 1 for played in arms.values())
+    assert {(HELP, IDLE), (HELP,), (IDLE,), ()} in [{cues for _, cues in played} for played in arms.values()]
+    assert len({played[0][0] for played in arms.values()}) == len(arms)
+
+
+def test_when_no_single_cue_is_to_blame_but_all_together_hurt_all_go():
+    first, second = _tools()
+    new = InterfaceState((_item(first, HARM), _item(first, IDLE), _item(second, HELP)))
+    gated = _gate(InterfaceState(), new, n_tasks=40, policy=Watched(HARM, IDLE))
+    effects = {row["item"]: (row["decision"], row["high"] < 0) for row in gated.decisions}
+    assert effects == {ALL: ("rollback", True), **{item.id: ("rollback", False) for item in new.items}}
+    assert not gated.state.active and {item.status for item in gated.state.items} == {"rolled_back"}
+    reasons = {row["reason"] for row in gated.changes}
+    assert len(gated.changes) == 3 and len(reasons) == 1, "that of all together"
+
+
+class Marred:
+    """An environment, some of whose dev tasks cannot be solved."""
+
+    def __init__(self, env, bad):
+        self._env, self._bad = env, bad
+
+    def __getattr__(self, name):
+        return getattr(self._env, name)
+
+    def tasks(self):
+        return [replace(t, known_bad="no answer" if t.task_id in self._bad else "") for t in self._env.tasks()]
+
+
+def test_probes_are_dev_tasks_that_can_be_solved():
+    dev = [task.task_id for task in ENV.tasks() if task.split == "dev"]
+    first, _ = _tools()
+    policy = Watched()
+    _gate(InterfaceState(), InterfaceState((_item(first, HELP),)), 99, Marred(ENV, dev[::2]), policy)
+    assert {task for task, *_ in policy.seen} == {*dev[1::2]}
+
+
+def test_what_the_environment_spoiled_counts_for_nothing():
+    """Every second rollout with the new cue fails in the environment: it neither hurts nor is paired."""
+    first, _ = _tools()
+
+    def judge(env, rollouts, priority):
+        spoiled = [replace(r, steps=(), stop_reason="env_error") if r.sample else r for r in rollouts[:24]]
+        return judge_all(env, [*spoiled, *rollouts[24:]], priority)
+
+    gated = _gate(InterfaceState(), InterfaceState((_item(first, IDLE),)), policy=Watched(), judge=judge)
+    whole = gated.decisions[0]
+    assert (whole["item"], whole["decision"], whole["uplift"], whole["n"]) == (ALL, "keep", 0, 12)

@@ -6,13 +6,16 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seal.core.errors import DependencyError
-from seal.core.settings import RewriteParams
+from seal.core.settings import EvolveParams, RewriteParams
 from seal.core.types import Call, Fact, Param, Task, ToolDoc, UserTurn
 from seal.evaluate.rewrite import rewriter
-from seal.interface.evolve import evolve, reword
+from seal.interface.evolve import evolve
 from seal.interface.guard import guard_for
+from seal.interface.reword import reword
 from seal.interface.state import InterfaceState, Item
 
 FACTS = (Fact("refund", "", "needs", ["verify"]), Fact("refund", "reason", "enum", {"late": "K1"}))
@@ -70,13 +73,69 @@ def test_a_rewording_keeps_what_is_said_and_adds_nothing(answer, taken):
     assert reword(NEEDS, lambda item: answer, GUARD) == (answer if taken else "")
 
 
+SHOP = (
+    Fact("refund", "", "needs", ["verify"]),
+    Fact("refund", "reason", "enum", {"late": "K7", "damaged": "K3"}),
+    Fact("refund", "order", "format", "ORD-"),
+    Fact("find", "", "returns", ["shipment"]),
+)
+SHOP_DOCS = (
+    ToolDoc("refund", "give money back, never or before, not to no one", (Param("reason"), Param("order"))),
+    ToolDoc("verify", "check", ()),
+    ToolDoc("find", "find", ()),
+)
+ENUM = Item("enum", "refund.reason", "docs", "damaged K3 late K7", "", "")
+FORMAT = Item("format", "refund.order", "docs", "starts ORD-", "", "")
+RETURNS = Item("returns", "find", "docs", "returns shipment=", "", "")
+
+
+@pytest.mark.parametrize(
+    ("item", "answer", "taken"),
+    [
+        (ENUM, "Give damaged as K3 and late as K7.", True),
+        (ENUM, "For the reason of refund: damaged K3, late K7.", True),
+        (ENUM, "Give K7 for damaged and K3 for late.", False),
+        (ENUM, "Give damaged K7 and late K3.", False),
+        (ENUM, "damaged k3 late k7 only", False),
+        (ENUM, "damaged not K3 late K7", False),
+        (ENUM, "damaged != K3 late K7", False),
+        (ENUM, "damaged: K3, late: K7 (refund.reason)", True),
+        (NEEDS, "Call refund only after verify.", True),
+        (NEEDS, "Never call verify; call refund before verify.", False),
+        (NEEDS, "Never call refund after verify.", False),
+        (NEEDS, "Call refund or verify after verify", False),
+        (NEEDS, "Call after refund verify.", False),
+        (NEEDS, "verify", False),
+        (NEEDS, "Verify after refund.", False),
+        (FORMAT, "The value starts with ORD-.", True),
+        (FORMAT, "starts with `ORD-`", True),
+        (FORMAT, "starts with ord", False),
+        (FORMAT, "starts with ORD", False),
+        (RETURNS, "This tool returns the shipment=", True),
+        (RETURNS, "This tool returns the shipment", False),
+    ],
+)
+def test_a_rewording_turns_nothing_round(item, answer, taken):
+    """Not even in words that docs hold: their own `never` and `before` are no words of this cue."""
+    guard = guard_for(SHOP, SHOP_DOCS, [])
+    assert reword(item, lambda item: answer, guard) == (answer if taken else "")
+
+
+@given(st.lists(st.sampled_from([*"xyz", "X", "the", "not", "only", "refund", "y."]), min_size=3, max_size=7))
+def test_a_rewording_holds_the_words_of_the_cue_in_their_order(words):
+    guard = guard_for((Fact("refund", "", "purpose", "x y z X not"),), ())
+    said = reword(Item("purpose", "refund", "docs", "x y X", "", ""), lambda _: " ".join(words), guard)
+    assert not said or [word.strip(".") for word in words if word not in ("the", "only", "refund")] == ["x", "y", "X"]
+
+
 def test_templates_are_not_reworded():
     template = Item("recover_any", "missing_argument", "feedback", "add the required {missing}", "", "")
     assert reword(template, lambda item: pytest.fail("asked"), GUARD) == ""
 
 
 def next_state(parent, profile, round_id, rewrite, **params):
-    return evolve(parent, profile, FACTS, (), params, round_id, docs=DOCS, tasks=[TASK], rewrite=rewrite)
+    known = {"docs": DOCS, "tasks": [TASK], "rewrite": rewrite}
+    return evolve(parent, profile, FACTS, (), EvolveParams(**params), round_id, **known)
 
 
 def test_a_reworded_cue_is_the_same_cue_in_later_rounds(tmp_path):
@@ -92,8 +151,8 @@ def test_a_reworded_cue_is_the_same_cue_in_later_rounds(tmp_path):
         fifth, rows = next_state(fourth, PROFILE, "r5", rewrite)
         assert [row["reason"] for row in rows] == ["failing again"] and len(fifth.items) == 1
         assert len(asked) == 1, "the answer is kept"
-        harm = [{"item": fifth.active[0].id, "uplift": -0.3, "low": -0.5, "high": -0.1}]
-        sixth, _ = evolve(fifth, PROFILE, FACTS, (), {}, "r6", docs=DOCS, uplifts=harm, rewrite=rewrite)
+        harm = [{"item": fifth.active[0].id, "uplift": -0.3, "low": -0.5, "high": -0.1, "tasks": 9}]
+        sixth, _ = evolve(fifth, PROFILE, FACTS, (), EvolveParams(), "r6", docs=DOCS, uplifts=harm, rewrite=rewrite)
         assert not sixth.active and not next_state(sixth, PROFILE, "r7", rewrite)[0].active
 
 

@@ -89,6 +89,7 @@ def test_plain_schemas_hold_the_notes_and_the_allowed_values():
         ("verfy", {}, "error: there is no tool verfy | no such tool nearest verify"),
         ("refund", "{", "error: arguments are no JSON"),
         ("refund", "[]", "error: arguments are no JSON object"),
+        ("verify", {1: 2, "x": 3}, "error: unexpected argument 1 | this tool takes only order="),
     ],
 )
 def test_plain_calls_are_answered_with_what_the_interface_knows(name, arguments, shown):
@@ -118,11 +119,34 @@ def test_off_is_the_bare_tool_everywhere():
     for name, arguments in (("refund", NEW), ("refund", GONE), ("refund", {}), ("refnd", {}), ("refund", NEW)):
         assert off.call(name, arguments) == bare.call(name, arguments)
     original = tool(refund)
-    (wrapped,) = langchain.evolve_tools([original], STATE, "off")
-    assert convert_to_openai_tool(wrapped) == convert_to_openai_tool(original)
+    assert langchain.evolve_tools([original], STATE, "off") == [original]
     function = FunctionTool(refund, "Give money back.")
-    (evolved,) = autogen.evolve_tools([function], STATE, "off")
-    assert evolved.schema == function.schema
+    assert autogen.evolve_tools([function], STATE, "off") == [function]
+
+
+def test_off_raises_where_the_bare_tool_raises():
+    original = tool(refund)
+    (off,) = langchain.evolve_tools([original], STATE, "off")
+    for bare in (original, off):
+        with pytest.raises(RuntimeError, match="not yet verified$"):
+            bare.invoke(asked(NEW))
+        assert bare.invoke(asked(GONE)).status == "success", "the tool called it none"
+    (off,) = autogen.evolve_tools([FunctionTool(refund, "Give money back.")], STATE, "off")
+    with pytest.raises(RuntimeError, match="not yet verified$"):
+        asyncio.run(off.run_json(NEW, CancellationToken()))
+
+
+def test_two_tools_of_one_name_are_refused():
+    """None is dropped: cues and a model's calls find a tool by its name."""
+    makers = (
+        lambda: PlainTools([refund, refund], STATE),
+        lambda: langchain.evolve_tools([tool(refund)] * 2, STATE),
+        lambda: autogen.evolve_tools([FunctionTool(refund, "x")] * 2, STATE),
+        lambda: Guide([ToolDoc("refund", ""), ToolDoc("refund", "")], STATE),
+    )
+    for make in makers:
+        with pytest.raises(ParamError, match="two are named refund"):
+            make()
 
 
 def test_modes_of_third_party_tools():

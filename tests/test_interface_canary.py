@@ -1,4 +1,4 @@
-"""Canaries through whole rounds: secrets planted in gold, messages and hidden state of the shop's tasks.
+"""Canaries through whole rounds: secrets planted in gold, messages and hidden state of the domains' tasks.
 
 They are played, diagnosed and mined for real and evolved with every operator; nothing the interface adds holds one.
 """
@@ -11,6 +11,7 @@ from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.params import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, GateParams, Round, TrainParams
 from seal.core.types import Call, CallError, Result
 from seal.diagnose.profile import profile
+from seal.env.compliance import ComplianceEnv
 from seal.env.shop import ShopEnv
 from seal.evaluate.evolution import next_interface
 from seal.interface.operators import RECOVERY_TEMPLATES
@@ -26,7 +27,7 @@ SECRETS = (GOLD, SAID, HIDDEN)
 
 
 class Planted:
-    """The shop, whose tasks hold secrets; its sessions play the tasks without them, so planted values fail."""
+    """A domain, whose tasks hold secrets; its sessions play the tasks without them, so planted values fail."""
 
     def __init__(self, env):
         self._env, self._plain = env, {task.task_id: task for task in env.tasks()}
@@ -83,8 +84,9 @@ def added_by(env, state, mode):
         yield from (view.shown_error(CallError(kind, message), last) for kind in ("syntax", "unknown_tool"))
 
 
-def test_planted_secrets_never_surface():
-    env = Planted(ShopEnv(train=12, dev=2, test=2))
+@pytest.mark.parametrize("kind", [ShopEnv, ComplianceEnv])
+def test_planted_secrets_never_surface(kind):
+    env = Planted(kind(train=12, dev=2, test=2))
     assert all(secret in repr(env.tasks()) for secret in SECRETS)
     policy, state, found, seen = FaultyPolicy(0.7), InterfaceState(), [], set()
     for depth, round_id in enumerate(("r1", "r2", "r3"), 1):
@@ -99,6 +101,14 @@ def test_planted_secrets_never_surface():
         texts += [text for mode in ("full", "feedback_only", "docs_only") for text in added_by(env, state, mode)]
         assert not [text for text in texts if any(secret in text for secret in SECRETS)]
     assert {"enum", "needs", "recover", "recover_any", "guidance", "returns"} <= seen
+
+
+@pytest.mark.parametrize("withheld, version", [("named", 1), ("silent", 2)])
+def test_a_round_says_whether_its_interface_names_what_is_withheld(withheld, version):
+    """Also where the gate takes something out: a round that exists keeps its prompts."""
+    env, chosen = ShopEnv(train=8, dev=4, test=1), params(gate=GateParams(tasks=2), withheld=withheld)
+    evolved, _, _ = a_round(env, FaultyPolicy(0.7), InterfaceState(), [], "r1", 1, chosen)
+    assert evolved.state.active and evolved.state.version == version
 
 
 @pytest.mark.parametrize("mode", ["full", "feedback_only", "docs_only"])

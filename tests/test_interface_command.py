@@ -22,7 +22,7 @@ def root(tmp_path):
         (tmp_path / "data/rounds" / name).mkdir(parents=True)
         (tmp_path / "data/rounds" / name / "interface.json").write_text(InterfaceState(items).to_json())
     start = plain(Start(env="shop", policy={"kind": "scripted"}))
-    params = {"envs": {"shop": {}}, "starts": {"r0": start, "r1": start}}
+    params = {"envs": {"shop": {}}, "starts": dict.fromkeys(("r0", "r1", "r2", "r3"), start)}
     (tmp_path / "params.yaml").write_text(json.dumps(params))
     return tmp_path
 
@@ -60,18 +60,24 @@ def test_export_prints_tool_schemas(root, capsys):
     assert reason["description"] == "(damaged K3 late K7)"
     seal(root, "export", "r1", "--format", "mcp")
     assert {tool["name"] for tool in json.loads(capsys.readouterr().out)["tools"]} == set(tools)
-    seal(root, "export", "r1", "--bare")
-    assert "damaged" not in capsys.readouterr().out
+    for mode, told in (("full", True), ("docs_only", True), ("feedback_only", False), ("off", False)):
+        seal(root, "export", "r1", "--mode", mode)
+        assert ("damaged" in capsys.readouterr().out) is told
+
+
+@pytest.mark.parametrize("name", ["r9", "/etc", "../..", "", ".", "../rounds/r1", "r1/"])
+@pytest.mark.parametrize("words", [("show",), ("diff", "r1"), ("export",)])
+def test_a_round_that_is_not_declared_is_no_path(root, words, name):
+    with pytest.raises(RoundError, match="not in params.yaml"):
+        seal(root, *words, name)
 
 
 def test_errors_name_the_remedy(root):
-    with pytest.raises(RoundError, match="known here: r0, r1, r2"):
-        seal(root, "show", "r9")
-    with pytest.raises(RoundError, match="r2"):
-        seal(root, "export", "r2")
-    (root / "params.yaml").unlink()
-    with pytest.raises(ParamError, match=r"params\.yaml"):
-        seal(root, "export", "r1")
+    with pytest.raises(ArtifactError, match="interface of r3: not made yet\n.*seal run"):
+        seal(root, "show", "r3")
     (root / "data/rounds/r1/interface.json").write_text("{")
     with pytest.raises(ArtifactError):
         seal(root, "show", "r1")
+    (root / "params.yaml").unlink()
+    with pytest.raises(ParamError, match=r"params\.yaml"):
+        seal(root, "export", "r1")

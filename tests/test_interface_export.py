@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from seal.core.errors import ParamError
 from seal.core.types import Param, ToolDoc
 from seal.interface.export import mcp_tools, openai_tools
 from seal.interface.state import InterfaceState, Item
@@ -54,3 +57,11 @@ def test_mcp_list_is_the_same_schema():
 
 def test_export_off_is_the_bare_docs():
     assert openai_tools(DOCS, STATE, "off") == openai_tools(DOCS, InterfaceState())
+
+
+@pytest.mark.parametrize("names", [("a.b", "a_b"), ("z" * 70 + "1", "z" * 70 + "2"), ("a", "a")])
+def test_two_tools_of_one_name_there_are_refused(names):
+    docs = tuple(ToolDoc(name, "") for name in names)
+    for export in (openai_tools, mcp_tools):
+        with pytest.raises(ParamError, match=f"{names[0]} and {names[1]} are both"):
+            export(docs, STATE)

@@ -1,5 +1,8 @@
 """Nothing of gold, hidden state or task text reaches the policy through the interface: canaries and real domains."""
 
+import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -7,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal.core.labels import FAILURES
-from seal.core.types import Call, CallError, Fact, Param, Result, Rollout, Step, Task, ToolDoc, UserTurn
+from seal.core.settings import EvolveParams
+from seal.core.types import CUE_KINDS, Call, CallError, Fact, Param, Result, Rollout, Step, Task, ToolDoc, UserTurn
 from seal.interface.baselines import published, random_items, static
 from seal.interface.evolve import evolve
 from seal.interface.feedback import feedback, parse_feedback
-from seal.interface.guard import guard_for, leaks
+from seal.interface.guard import guard_for, leaks, words
 from seal.interface.mine import Mined, executions_of_rollouts, mine
-from seal.interface.operators import KINDS, RECOVERY_TEMPLATES
+from seal.interface.operators import RECOVERY_TEMPLATES
 from seal.interface.render import hints, render
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
@@ -76,7 +80,7 @@ def test_evolve_refuses_what_the_guard_refuses():
         {"category": "base", "tool": "refund", "parameter": "", "label": "constraint_violation", "n": 5, "rate": 1}
     ]
     mined = [Mined("refund", name, "precondition", 3, 0, 0.5) for name in ("verify_buyer", "zanzibar")]
-    params = {"kinds": ["order"]}
+    params = EvolveParams(kinds=("order",))
     state, rows = evolve(InterfaceState(), profile, FACTS[:2], mined, params, "r1", docs=DOCS, tasks=[task()])
     assert {item.text for item in state.active} == {"after verify_buyer"}
     assert {(row["action"], row["text"]) for row in rows} == {
@@ -99,7 +103,7 @@ def test_canaries_never_surface(gold, hidden, said, labels):
         for label in sorted(labels)
         for tool, param in (("refund", "reason"), ("refund", ""), ("verify_buyer", "order"))
     ]
-    params = {"min_support": 1, "max_new": 99, "token_budget": 9999, "kinds": KINDS}
+    params = EvolveParams(min_support=1, max_new=99, token_budget=9999, kinds=("all",))
     state, _ = evolve(InterfaceState(), profile, FACTS, (), params, "r1", docs=DOCS, tasks=tasks)
     assert state.active
     assert_silent(state, DOCS, {gold, hidden, said})
@@ -129,10 +133,9 @@ def all_cues(env, call_format="words", tasks=()):
         for label in sorted(FAILURES)
     ]
     mined = [Mined(a, b, kind, 5, 0, 0.7) for a, b in zip(tools, tools[1:]) for kind in ("precondition", "permission")]
-    params = {"min_support": 1, "max_new": 10**6, "token_budget": 10**6, "kinds": KINDS, "call_format": call_format}
-    state, rows = evolve(
-        InterfaceState(), profile, facts, mined, params, "r1", docs=docs_of(env), tasks=tasks or env.tasks()
-    )
+    params = EvolveParams(min_support=1, max_new=10**6, token_budget=10**6, kinds=("all",))
+    known = {"docs": docs_of(env), "tasks": tasks or env.tasks(), "call_format": call_format}
+    state, rows = evolve(InterfaceState(), profile, facts, mined, params, "r1", **known)
     assert not [row for row in rows if row["action"] == "refuse"]
     return facts, tools, state
 
@@ -167,7 +170,7 @@ def test_bfcl_interfaces_leak_nothing_of_800_tasks():
     assert len(tasks) == 800
     facts, _, state = all_cues(env, "qwen_xml")
     guard = guard_for(facts, docs, tasks)
-    assert {item.kind for item in state.active} >= {*KINDS} - {"needs", "role"}
+    assert {item.kind for item in state.active} >= {*CUE_KINDS} - {"needs", "role"}
     assert [(item.text, found) for item in state.active if (found := guard.reasons(item))] == []
 
 
@@ -232,3 +235,73 @@ def test_orders_mined_are_those_the_executor_enforces(name):
     enforced = {(f.tool, other) for f in facts if f.kind in ("needs", "role") for other in f.value}
     found = {(m.tool, m.prerequisite) for m in mine(executions_of_rollouts(rollouts))}
     assert found == enforced
+
+
+BFCL = pytest.param("bfcl", marks=pytest.mark.slow)
+
+
+def told_of(env, facts):
+    """Tool -> all that its own docs say of it, and the codes that its executor enforces."""
+    said = defaultdict(list)
+    for doc in docs_of(env):
+        texts = [doc.name, doc.description, *(note.text for note in doc.notes)]
+        texts += [f"{p.name} {p.description} {p.enum} {p.default}" for p in doc.params]
+        said[doc.name] += texts
+    for fact in facts:
+        if fact.kind == "enum" and isinstance(fact.value, Mapping):
+            said[fact.tool] += fact.value.values()
+    return {tool: " ".join(texts).lower() for tool, texts in said.items()}
+
+
+@pytest.mark.parametrize("name", ["shop", "compliance", BFCL])
+def test_no_cue_holds_a_gold_value_that_its_tool_does_not_tell(name):
+    """Without the guard's own sources: values of gold calls against the docs of the tool that is called."""
+    env = load(name)
+    facts, tools, state = all_cues(env, "qwen_xml" if name == "bfcl" else "words")
+    told, gold = told_of(env, facts), defaultdict(set)
+    for call in (call for one in env.tasks() for turn in one.turns for call in turn.gold):
+        for value in call.arguments.values():
+            gold[call.name] |= {str(leaf).lower() for leaf in (value if isinstance(value, list) else [value])}
+    assert sum(map(len, gold.values())) > 100
+    leaked = []
+    for item in state.active:
+        tool = next((tool for tool in tools if f"{item.target}.".startswith(f"{tool}.")), "")
+        said = f" {' '.join(words(item.text.replace('must succeed first', '')))} "
+        own = told.get(tool, "")
+        leaked += [(item, v) for v in gold[tool] if len(v) > 1 and f" {' '.join(words(v))} " in said and v not in own]
+    assert not leaked
+
+
+def texts_at(env, one, turn, state, mode):
+    """What the interface adds to a task at one turn: notes, hints, and what follows any error of any call."""
+    view = View(env, one, state, mode)
+    docs, in_sight = view.docs(turn), [doc.name for doc in view.docs(turn)]
+    yield from (note.text for doc in (*docs, *view.revealed(turn)) for note in doc.notes)
+    yield from view.hints() if not turn else ()
+    for tool in in_sight:
+        for kind in RECOVERY_TEMPLATES:
+            arguments = {param.name: "1" for doc in docs if doc.name == tool for param in doc.params}
+            for tried in ({}, arguments):
+                yield view.shown(Call(tool, tried), Result("error", "error", kind), turn, 1).removeprefix("error")
+    yield from (view.shown_error(CallError(kind, "no such tool"), turn) for kind in ("syntax", "unknown_tool"))
+
+
+@pytest.mark.parametrize("name", ["shop", "compliance", BFCL])
+def test_no_text_names_a_tool_that_the_task_still_withholds(name):
+    """One task of each toolset, its withheld tools and turn; every cue that there could be, and every error."""
+    env = load(name)
+    _, _, state = all_cues(env, "qwen_xml" if name == "bfcl" else "words")
+    state = replace(state, version=2)
+    tasks = {(one.toolset, *one.holdout.items()): one for one in env.tasks() if one.holdout}
+    named, seen = [], 0
+    for one in list(tasks.values())[:: 1 + len(tasks) // 12]:
+        here = {*one.toolset, *RECOVERY_TEMPLATES, "*", one.category, "syntax"}
+        cues = InterfaceState(tuple(i for i in state.active if i.target in here or i.target.split(".")[0] in here), 2)
+        for turn in range(max(one.holdout.values())):
+            withheld = [tool for tool, reveal in one.holdout.items() if reveal > turn]
+            pattern = re.compile(rf"(?<!\w)({'|'.join(withheld)})(?!\w)")
+            for mode in ("full", "feedback_only"):
+                texts = list(texts_at(env, one, turn, cues, mode))
+                seen += len(texts)
+                named += [(one.task_id, turn, mode, text) for text in texts if pattern.search(text)]
+    assert seen > 1000 and not named

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from seal.core.labels import FAILURES
-from seal.core.types import ERROR_KINDS, Call, Fact, Param, ToolDoc
+from seal.core.types import CUE_KINDS, ERROR_KINDS, Call, Fact, Param, ToolDoc
 from seal.interface import operators
 from seal.interface.mine import Mined
+from seal.interface.propose import WEIGHTS
 from seal.interface.slots import SLOT, SLOTS, failing_params, failure_of, fill
+from seal.tools.phrases import FACT_TEXTS
 from seal.tools.prose import enum_in_text, enum_of
 from seal.tools.schema import fits
 
@@ -72,6 +74,15 @@ def test_mined_order_carries_its_counts_and_is_told_after_a_refusal():
     assert cue.text == "verify must succeed first"
 
 
+def test_kinds_are_those_of_facts_and_then_those_of_the_other_operators():
+    others = {k for name, k in vars(operators).items() if name.endswith("_KIND")}
+    assert (*FACT_TEXTS, *CUE_KINDS[len(FACT_TEXTS) :]) == CUE_KINDS and {*CUE_KINDS[len(FACT_TEXTS) :]} == others
+    assert set(WEIGHTS) == set(CUE_KINDS) and set(operators.PLAIN_KINDS) < set(CUE_KINDS)
+    assert operators.order(Mined("a", "b", "precondition", 1, 0, 0.5)).kind == "order"
+    assert operators.call_format("words").kind == "call_format" and operators.recover_any("other").kind == "recover_any"
+    assert operators.guidance("missing_tool_call").kind == "guidance"
+
+
 def test_every_error_kind_has_a_template_with_known_slots():
     assert set(operators.RECOVERY_TEMPLATES) == {*ERROR_KINDS, "loop"}
     used = {slot for text in operators.RECOVERY_TEMPLATES.values() for slot in SLOT.findall(text)}
@@ -106,6 +117,12 @@ def test_slots_name_what_is_missing_wrong_or_near():
     assert filled("{allowed}", call, "invalid_value", "bad tier") == "tier= one of gold tin"
     assert filled("tools {nearest}", Call("bok", {}), "unknown_tool") == "tools book"
     assert filled("see {lookup}", call, "not_found", "no such city") == "see get_city_by_name list_all_cities"
+
+
+def test_who_is_logged_in_is_no_place_to_look_something_up():
+    docs = tuple(ToolDoc(name, "") for name in ("get_user_login_status", "get_user_id", "book"))
+    failure = failure_of(Call("book", {"user": "7"}), "not_found", "no such user", docs)
+    assert fill("see {lookup}", failure) == "see get_user_id"
 
 
 def test_a_template_with_an_empty_slot_is_silent():

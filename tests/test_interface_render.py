@@ -1,13 +1,14 @@
 """Docs notes, hints, feedback and the view: what each mode shows, and that "off" shows nothing of the interface."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal.core.errors import ArtifactError, ParamError
-from seal.core.types import Call, CallError, Param, Result, Task, ToolDoc, UserTurn
+from seal.core.types import Call, CallError, Note, Param, Result, Task, ToolDoc, UserTurn
 from seal.env.base import Documented
 from seal.interface.feedback import feedback, parse_feedback, raw_error
 from seal.interface.render import MODES, hints, render
@@ -183,7 +184,50 @@ def test_view_annotates_revealed_tools_and_names_no_withheld_one():
     call, result = Call("wrap_gft", {}), Result("error unknown tool", "error unknown tool", "unknown_tool")
     assert full.shown(call, result, 0) == "error unknown tool"
     assert full.shown(call, result, 1) == "error unknown tool | tools wrap_gift"
-    assert full.explained_by_docs is False
+
+
+def test_a_note_that_the_bare_doc_has_is_not_repeated():
+    """The same words at another parameter are another note."""
+    doc = replace(REFUND, notes=(Note("reason", ENUM.text), Note("order", NEEDS.text)))
+    (told,) = render((doc,), STATE)
+    assert [(note.param, note.text, note.item) for note in told.notes] == [
+        ("reason", ENUM.text, ""),
+        ("order", NEEDS.text, ""),
+        ("", NEEDS.text, NEEDS.id),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        *(("docs", text) for text in ("after wrap_gift", "after verify after wrap_gift", "wrap_gift is for: a gift")),
+        *(("feedback", text) for text in ("wrap_gift must succeed first", "call as [wrap_gift(order='<string>')]")),
+    ],
+)
+def test_nothing_names_a_tool_before_its_turn(where, text):
+    cue = item("needs", "refund", where, text)
+    other = item("needs", "refund", where, "requires wrap_gifts")
+    state = InterfaceState((cue, other, replace(cue, target="wrap_gift")), version=2)
+    full, result = view("full", state=state), Result("refused", "refused", "precondition")
+    told = [
+        " ".join([*(note.text for note in full.docs(turn)[0].notes), full.shown(Call("refund", {}), result, turn)])
+        for turn in (0, 1)
+    ]
+    assert text not in told[0] and text in told[1]
+    assert all("requires wrap_gifts" in each for each in told), "a longer name is another one"
+
+
+def test_notes_of_a_round_of_recipe_1_are_what_they_were():
+    state = InterfaceState((item("needs", "refund", "docs", "after wrap_gift"),))
+    assert [note.text for note in view("full", state=state).docs(0)[0].notes] == ["after wrap_gift"]
+    newer = replace(state, version=2)
+    assert not view("full", state=newer).docs(0)[0].notes and view("full", state=newer).docs(1)[0].notes
+    assert newer.hash != state.hash and replace(newer, items=()).hash == "bare"
+
+
+def test_no_hint_names_a_withheld_tool():
+    hint = item("guidance", "*", "hint", "try wrap_gift")
+    assert view("full", state=InterfaceState((hint, ALWAYS), version=2)).hints() == (ALWAYS.text,)
 
 
 def test_view_leaves_the_dropped_item_out():
@@ -214,8 +258,65 @@ def test_state_survives_its_file(tmp_path):
     path = tmp_path / "interface.json"
     path.write_text(STATE.to_json())
     assert load_interface(path) == STATE and load_interface(path).hash == STATE.hash
-    path.write_text(json.dumps({"items": [{"kind": "enum"}]}))
-    with pytest.raises(ArtifactError):
-        load_interface(path)
     with pytest.raises(ArtifactError, match="dvc checkout"):
         load_interface(tmp_path / "none.json")
+
+
+ROW = {"kind": "enum", "target": "t.p", "where": "docs", "text": "one of A B", "label": "", "born_in": "r1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"status": "weird"}, r"items\[0\]: status 'weird'; use one of active, retired, rolled_back"),
+        ({"where": "nowhere"}, r"items\[0\]: where 'nowhere'; use one of docs, feedback, hint"),
+        ({"kind": "charm"}, r"items\[0\]: kind 'charm'; use one of enum, format"),
+        ({"support": "x"}, r"items\[0\]: support is no int"),
+        ({"support": True}, r"items\[0\]: support True"),
+        ({"support": -1}, r"items\[0\]: support -1"),
+        ({"evidence": 3}, r"items\[0\]: evidence is no object"),
+        ({"id": "00000000"}, r"items\[0\]: id '00000000' is not that of its kind, target and text"),
+        ({"id": 7}, r"items\[0\]: id is no str"),
+        ({"text": ""}, r"items\[0\]: target and text must not be empty"),
+        ({"text": None}, r"items\[0\]\.text is no str"),
+        ({"extra": 1}, r"items\[0\]: unknown key 'extra'"),
+    ],
+)
+def test_a_state_from_elsewhere_is_checked(tmp_path, changed, says):
+    path = tmp_path / "interface.json"
+    path.write_text(json.dumps({"version": 1, "items": [ROW | changed]}))
+    with pytest.raises(ArtifactError, match=says):
+        load_interface(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"version": 99, "items": []}, "version 99\n.*reads versions 1 to 2"),
+        ({"version": 0, "items": []}, "version 0"),
+        ({"items": []}, "no 'version'"),
+        ({"version": 1, "items": [{"kind": "enum"}]}, r"items\[0\] has no 'target'"),
+        ({"version": 1, "items": [ROW, ROW]}, r"items\[1\]: id '\w{8}' is there twice"),
+        ({"version": 1, "items": [ROW, 7]}, r"items\[1\] is no object"),
+        ([], "it is no object"),
+    ],
+)
+def test_a_file_that_is_no_state_is_told_from_one(tmp_path, content, says):
+    path = tmp_path / "interface.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ArtifactError, match=says):
+        load_interface(path)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_state_keeps_its_version(tmp_path, version):
+    path, state = tmp_path / "interface.json", replace(STATE, version=version)
+    path.write_text(state.to_json())
+    assert load_interface(path) == state and state.without(ENUM.id).version == version
+    assert state.silent_on(["verify"]).version == version
+
+
+def test_a_state_written_by_hand_needs_the_texts_alone(tmp_path):
+    path = tmp_path / "interface.json"
+    path.write_text(json.dumps({"version": 1, "items": [ROW]}))
+    assert load_interface(path).active == (Item(**ROW),)

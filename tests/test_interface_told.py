@@ -2,7 +2,8 @@
 
 import pytest
 
-from seal.core.types import Param, ToolDoc
+from seal.core.settings import EvolveParams
+from seal.core.types import Param, Task, ToolDoc, UserTurn
 from seal.interface import operators
 from seal.interface.evolve import evolve
 from seal.interface.render import render
@@ -118,13 +119,13 @@ def test_told_facts_are_documented_and_wait_until_failing_persists():
         "n": 5,
         "rate": 1,
     }
-    params = {"kinds": ["all"], "call_format": "words"}
+    params = EvolveParams(kinds=("all",))
     assert {i.kind for i in evolve(InterfaceState(), [row], (), (), params, "r1", docs=(DRIVE,))[0].active} == {
         "guidance"
     }
     state, _ = evolve(InterfaceState(), [{**row, "n_parent": 5}], (), (), params, "r2", docs=(DRIVE,))
     assert {i.text for i in state.active if i.target == "set_speed.speed"} == {"in km/h", "from 0 to 120"}
-    plain, _ = evolve(InterfaceState(), [{**row, "n_parent": 5}], (), (), {}, "r2", docs=(DRIVE,))
+    plain, _ = evolve(InterfaceState(), [{**row, "n_parent": 5}], (), (), EvolveParams(), "r2", docs=(DRIVE,))
     assert not plain.active
 
 
@@ -134,6 +135,9 @@ def test_a_sibling_that_is_withheld_is_not_named():
     assert render((DRIVE, STOP), state)[0].notes
     back = InterfaceState((Item("sibling", "set_speed_zero", "docs", "set_speed is for: drive", "", ""),))
 
+    turns = UserTurn("hi"), UserTurn("go")
+    task = Task("t", "e", "base", "s", "train", turns, {}, ("set_speed",), {"set_speed_zero": 1})
+
     class Reveals:
         def docs(self, task, turn):
             return (DRIVE, STOP) if turn else (DRIVE,)
@@ -141,7 +145,7 @@ def test_a_sibling_that_is_withheld_is_not_named():
         def revealed(self, task, turn):
             return (STOP,) if turn else ()
 
-    assert View(Reveals(), None, back, "full").revealed(1)[0].notes
+    assert View(Reveals(), task, back, "full").revealed(1)[0].notes
 
 
 def cues(docs):

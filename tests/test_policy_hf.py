@@ -8,11 +8,18 @@ from test_policy_chat import CHATML, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
+from seal.core.params import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, Round, TrainParams
 from seal.core.types import Task, UserTurn
-from seal.policy import load_policy
+from seal.env.shop import ShopEnv
+from seal.evaluate.evolution import next_interface
+from seal.interface.state import InterfaceState
+from seal.policy import counter_of, load_policy, look_at
 from seal.policy.base import Limits, Observation
-from seal.policy.hf import HFSpec, new_hf
+from seal.policy.hf import ADAPTER, HFSpec, new_hf
+from seal.policy.scripted import FaultyPolicy, GoldPolicy
 from seal.policy.warmstart import STATE, sft
+from seal.rollout.collect import collect
+from seal.train.fresh import judge
 
 TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
 LIMITS = Limits(max_action_tokens=6, context=120)
@@ -82,6 +89,15 @@ def test_what_stays_read_is_bounded_and_decides_nothing(base):
             o.ids, o.step = [*o.ids, *action.ids, *policy.codec.results(["done"])], o.step + 1
         outputs[policy.keep_tokens] = [a.ids for a in policy.act(seen, 1.0, LIMITS)]
     assert outputs[0] == outputs[100] == outputs[10_000]
+
+
+def test_no_more_episodes_are_live_than_stay_read(base):
+    policy = new_hf(HFSpec(base=str(base), lora_rank=2), batch=2)
+    policy.keep_tokens = 1000
+    assert [policy.at_once(Limits(8, context)) for context in (10, 100, 200)] == [100, 10, 5]
+    assert policy.at_once(Limits(8, 10_000)) == 3  # the model itself has 256 positions
+    policy.keep_tokens = 0
+    assert policy.at_once(Limits(8, 100)) == policy.batch
 
 
 def test_no_room_is_an_overflow(base):
@@ -199,3 +215,43 @@ def test_warm_start_trains_what_is_masked_in_and_only_the_adapter(base):
         sft(make(base, train="none").model, demos(), steps=1, lr=1e-3)
     with pytest.raises(ParamError, match="demonstrations"):
         sft(policy.model, [], steps=1, lr=1e-3)
+
+
+def test_cues_are_counted_in_the_tokens_of_the_policy_whether_it_plays_or_not(base, tmp_path):
+    """The byte tokenizer's are bytes; a policy that is only looked at loads its tokenizer and no weights."""
+    policy, cue = make(base), "damaged K3 late K7"
+    policy.save(tmp_path / "policy")
+    (tmp_path / "policy" / ADAPTER).unlink()
+    looked = look_at(tmp_path / "policy")
+    assert counter_of(policy)(cue) == counter_of(looked)(cue) == len(cue) != counter_of(GoldPolicy())(cue) == 4
+    assert looked.format == policy.format
+    looked = look_at(_broken(tmp_path / "policy", base=str(tmp_path / "none")))
+    with pytest.raises(DependencyError, match="base model"):
+        counter_of(looked)
+
+
+def _broken(folder, **changes):
+    about = json.loads((folder / "policy.json").read_text())
+    (folder / "policy.json").write_text(json.dumps(about | changes))
+    return folder
+
+
+def test_a_budget_of_an_hf_policy_is_in_its_tokens(base):
+    env, policy = ShopEnv(train=6, dev=1, test=1), make(base)
+    judged = judge(env, collect(env, FaultyPolicy(0.7), InterfaceState(), CollectParams(6, 2), "r1", 1, 0), ())
+    failures = [
+        {"category": "base", "tool": tool.name, "parameter": "", "label": "argument_mismatch", "n": 9, "rate": 1.0}
+        for tool in env.domain.tools
+    ]
+    for plays, cues in ((GoldPolicy(), 12), (policy, 3)):
+        params = round_params(token_budget=60)
+        found = next_interface(env, plays, InterfaceState(), judged, failures, params, "r1", 1, 0)
+        assert sum(map(counter_of(plays), (item.text for item in found.state.active))) <= 60
+        assert [row["tokens"] for row in found.changes] == [counter_of(plays)(row["text"]) for row in found.changes]
+        assert len(found.state.active) >= cues
+    assert len(found.state.active) < 8, "bytes are more than words"
+
+
+def round_params(**evolve):
+    parts = CollectParams(), DiagnoseParams(), EvolveParams(**evolve), TrainParams(), EvaluateParams()
+    return Round("r0", "shop", *parts)

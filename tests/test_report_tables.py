@@ -113,7 +113,7 @@ def test_an_experiment_as_a_table():
     ours = {
         **after,
         "arm": "seal",
-        "behind": 0.0,
+        **dict.fromkeys(("behind", "behind_low", "behind_high")),  # it is the last
         "margin": 0.12,
         "margin_low": 0.01,
         "margin_high": 0.2,

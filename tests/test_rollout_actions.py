@@ -64,6 +64,24 @@ def test_only_the_same_play_takes_them(tmp_path):
     assert policy.asked == {r.seed for r in changed}
 
 
+def test_no_more_live_at_once_than_the_policy_and_the_environment_bear():
+    class Narrow(Dying):
+        live = 0
+
+        def at_once(self, limits):
+            return limits.context // 100
+
+        def act(self, observations, *how):
+            self.live = max(self.live, len(observations))
+            return super().act(observations, *how)
+
+    policy, whole = Narrow(), [r.steps for r in _play(Dying())]
+    assert [r.steps for r in _play(policy)] == whole and policy.live == 3
+    policy = Narrow()
+    assert play(ENV, policy, REQUESTS, limits=Limits(6, 30_000))
+    assert policy.live == len(REQUESTS)
+
+
 @pytest.mark.parametrize("actions", [[], [Action("done")] * 40], ids=["too few", "too many"])
 def test_actions_that_do_not_fit_the_environment_any_more_are_an_error(actions, tmp_path, monkeypatch):
     monkeypatch.setattr(ActionLog, "read", lambda *_: [actions] * 5)

@@ -6,10 +6,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seal.core.types import Call
+from seal.core.types import REFUSALS, Call
 from seal.env import load_env
 from seal.env.shop import SHOP, ShopEnv
+from seal.interface import operators
 from seal.interface.state import InterfaceState, Item
+from seal.interface.view import View
 from seal.policy.base import Action, Limits
 from seal.policy.nano import NanoPolicy, nano_config
 from seal.policy.nano_model import NanoForCausalLM
@@ -18,6 +20,7 @@ from seal.policy.words import END, WordCodec, build_vocabulary
 from seal.rollout.engine import Request, play
 from seal.rollout.ledger import Ledger
 from seal.rollout.plan import choose_tasks, requests_for
+from seal.tools.parse import format_calls
 from seal.verify.outcome import success
 from seal.verify.turns import verify
 
@@ -103,6 +106,34 @@ def test_off_is_bare_and_full_differs_only_in_what_the_environment_wrote():
         )
     ]
     assert pick[0] == pick[1]
+
+
+def test_the_stripped_completion_is_what_the_bare_interface_would_have_shown():
+    """The same texts, evolved and off: calls that fail in every way, no call at all, and a tool that is revealed."""
+    facts = ENV.facts([tool.name for tool in SHOP.tools])
+    cues = [cue for fact in facts for write in (operators.note, operators.recovery) if (cue := write(fact))]
+    cues += map(operators.recover_any, operators.RECOVERY_TEMPLATES)
+    state = InterfaceState(tuple(cue.item() for cue in (*cues, operators.call_format("words"))))
+    seen = set()
+    for task in (task for task in ENV.tasks() if task.holdout):
+        reveal = min(task.holdout.values())
+        last = next(turn.gold[-1] for turn in task.turns if turn.gold)  # before what it needs; then with other codes
+        wrong = replace(last, arguments={k: "K0" if v[0] == "K" else v for k, v in last.arguments.items()})
+        called = [format_calls((call,), "words") for call in (last, wrong)]
+        texts = ["find_order order", *called, "done"]
+        off, evolved = (one(Texts(*texts), task, evolved=n, interface=state) for n in (0, 1))
+        assert (off.mode, evolved.mode) == ("off", "full")
+        assert [s.text for s in off.steps] == [s.text for s in evolved.steps]
+        assert evolved.tokens.bare_prompt_ids == off.tokens.prompt_ids
+        assert evolved.tokens.bare_completion_ids == off.tokens.completion_ids
+        assert evolved.tokens.bare_loss_mask == off.tokens.loss_mask
+        assert evolved.tokens.completion_ids != off.tokens.completion_ids
+        assert [r.raw for s in evolved.steps for r in s.results] == [r.shown for s in off.steps for r in s.results]
+        seen |= {result.error_kind for step in evolved.steps for result in step.results if result.shown != result.raw}
+        seen |= {error.kind for step in evolved.steps for error in step.errors}
+        notes = View(ENV, task, state, "full").revealed(reveal)
+        seen |= {"revealed"} if evolved.steps[-1].turn >= reveal and any(doc.notes for doc in notes) else set()
+    assert seen >= {"syntax", "invalid_value", "revealed"} and seen & {*REFUSALS}, seen
 
 
 def test_tokens_sampled_after_a_recovery_text_are_marked():

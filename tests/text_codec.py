@@ -22,6 +22,9 @@ class TextCodec:
     def encode_action(self, text):
         return self._ids("policy", text)
 
+    def count(self, text):
+        return len(text.split())
+
     def _ids(self, *said):
         return list(repr(said).encode())
 

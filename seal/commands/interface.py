@@ -5,12 +5,14 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from seal.core.errors import RoundError
+from seal.core.errors import ArtifactError
 from seal.core.params import load_params
 from seal.core.types import ToolDoc
 from seal.interface.export import mcp_tools, openai_tools
 from seal.interface.operators import count_words
+from seal.interface.render import MODES
 from seal.interface.state import InterfaceState, Item, load_interface
+from seal.store.lineage import Lineage, path_of
 
 PLACES = {"docs": "tool docs", "feedback": "after an error", "hint": "guidance"}
 
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="evolved tool docs as JSON")
     export.add_argument("round")
     export.add_argument("--format", choices=("openai", "mcp"), default="openai")
-    export.add_argument("--bare", action="store_true", help="without the cues")
+    export.add_argument("--mode", choices=MODES, default="full", help="feedback_only, off: the bare docs")
     for action in (show, diff, export):
         action.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
 
@@ -39,17 +41,18 @@ def run(args: argparse.Namespace) -> int:
     else:
         state = _load(args.root, args.round)
         export = openai_tools if args.format == "openai" else mcp_tools
-        tools = export(_docs(args.root, args.round), state, "off" if args.bare else "full")
+        tools = export(_docs(args.root, args.round), state, args.mode)
         print(json.dumps(tools, indent=2, ensure_ascii=False))
     return 0
 
 
 def _load(root: Path, round_id: str) -> InterfaceState:
-    folder = root / "data" / "rounds" / round_id
-    if not folder.is_dir():
-        known = sorted(path.name for path in folder.parent.glob("*") if path.is_dir())
-        raise RoundError("unknown round", round_id, f"known here: {', '.join(known) or 'none yet'}")
-    return load_interface(folder / "interface.json")
+    Lineage(load_params(root / "params.yaml")).entry(round_id)
+    path = path_of(root, round_id, "interface.json")
+    if not path.exists():
+        remedy = "`seal run` makes it; `dvc pull` fetches what was run elsewhere"
+        raise ArtifactError(f"interface of {round_id}", "not made yet", remedy)
+    return load_interface(path)
 
 
 def _shown(round_id: str, state: InterfaceState, everything: bool) -> str:
@@ -93,10 +96,7 @@ def _docs(root: Path, round_id: str) -> tuple[ToolDoc, ...]:
     from seal.env import env_of
 
     params = load_params(root / "params.yaml")
-    entry = params.rounds.get(round_id) or params.starts.get(round_id)
-    if entry is None:
-        raise RoundError("round without an entry in params.yaml", round_id, "see `seal round list`")
-    env = env_of(params, entry.env)
+    env = env_of(params, Lineage(params).entry(round_id).env)
     docs = {}
     for task in {task.toolset: task for task in env.tasks()}.values():
         docs.update((doc.name, doc) for doc in env.docs(task, max(0, len(task.turns) - 1)))

@@ -91,11 +91,13 @@ CueKind = Literal["plain", "all", *CUE_KINDS]  # groups of operators (see seal.i
 
 @dataclass(frozen=True, slots=True)
 class EvolveParams:
-    """How the interface changes. `token_budget`: of all cues together; a new cue needs `min_support` failing turns.
+    """How the interface changes. `token_budget`: of all cues together, in the policy's tokens (hf) or in words; a new
+    cue needs `min_support` failing turns.
 
     A cue retires when its failure stayed at `retire_rate` or below for `retire_patience` rounds, or when the interval
     of its uplift lies below `retire_uplift` (-1: never). `kinds`: plain (short fixed forms), all, or operators.
-    `interface`: kept leaves the parent's as it is.
+    `interface`: kept leaves the parent's as it is. `withheld`: silent leaves out what names a tool before its task
+    reveals it; named, as before this could be chosen, shows it.
     """
 
     interface: Literal["evolved", "kept", "none", "static", "published", "random"] = "evolved"
@@ -109,6 +111,7 @@ class EvolveParams:
     kinds: tuple[CueKind, ...] = later(("plain",), ("plain",))
     rewrite: RewriteParams = later(RewriteParams(), RewriteParams())
     gate: GateParams = field(default_factory=GateParams)
+    withheld: Literal["silent", "named"] = later("silent", "named")
 
 
 @dataclass(frozen=True, slots=True)

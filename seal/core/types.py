@@ -68,6 +68,15 @@ ERROR_KINDS = (
 )
 
 
+REFUSALS = ("precondition", "permission")  # error kinds that ask for another tool first
+
+# What a cue can be: names of seal.interface.operators, most telling first (the order breaks ties).
+CUE_KINDS = (
+    *("enum", "format", "needs", "role", "returns", "required", "type", "purpose", "range", "unit", "default"),
+    *("sibling", "example", "order", "recover", "recover_order", "recover_any", "call_format", "guidance"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Param:
     """One documented parameter. `type` is a JSON-schema type name."""

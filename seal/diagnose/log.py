@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from seal.core.labels import Label
-from seal.core.types import Diagnosis, Step, ToolDoc
+from seal.core.types import REFUSALS, Diagnosis, Step, ToolDoc
 from seal.diagnose.evidence import Attempt, Garbled, attempts_of, garbled_of, key
 from seal.diagnose.finding import Finding
 from seal.diagnose.messages import Conversation
 from seal.diagnose.priority import primary
-from seal.diagnose.rules import ARGUMENT_ERRORS, REFUSALS
+from seal.diagnose.rules import ARGUMENT_ERRORS
 from seal.diagnose.schema import schema_faults
 
 LOOP = 3  # the same call with the same result so often is a loop

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from seal.core.labels import Label
-from seal.core.types import Json
+from seal.core.types import REFUSALS, Json
 from seal.diagnose.evidence import Attempt, Goal, TurnEvidence, done_as_asked, is_invalid, key
 from seal.diagnose.finding import Finding
 from seal.diagnose.recovery import recovery
 from seal.diagnose.schema import is_referent, said, schema_faults
 from seal.env.answers import RESPOND
 
-REFUSALS = ("precondition", "permission")
 SYMPTOM = "symptom"
 SYMPTOM_CONFIDENCE = 0.45
 # Error kinds that say which rule of the schema was broken, and their detail.

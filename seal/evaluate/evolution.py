@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from seal.core.typed import plain
 from seal.core.types import Json, ToolDoc
 from seal.env.base import Environment
 from seal.evaluate.gate import gate
@@ -14,6 +13,7 @@ from seal.interface.evolve import evolve
 from seal.interface.mine import executions_of_rollouts, mine
 from seal.interface.state import InterfaceState
 from seal.interface.uplift import uplifts
+from seal.policy import counter_of
 from seal.policy.base import Limits, Policy
 from seal.train.judged import Judged
 
@@ -45,7 +45,7 @@ def next_interface(
     """Evolve `parent` from a round's collected rollouts and its profile. `params`: seal.core.params.Round.
 
     Only training tasks are read; the gate (params.evolve.gate.tasks > 0) plays dev tasks. `policy` plays for the gate
-    alone and says which call format a hint may name.
+    alone, counts the tokens of cues and says which call format a hint may name.
     """
     tasks = [task for task in env.tasks() if task.split == "train"]
     usable = [j for j in collected if j.usable]
@@ -65,14 +65,18 @@ def next_interface(
         profile,
         env.facts(sorted({tool for tools in toolsets.values() for tool in tools})),
         mine(executions_of_rollouts(j.rollout for j in usable)),
-        {**plain(params.evolve), "call_format": policy.format, "seed": run_seed},
+        params.evolve,
         round_id,
+        call_format=policy.format,
+        seed=run_seed,
         docs=_docs(env),
         tasks=tasks,
         uplifts=worth,
         errors=_errors(usable),
+        count=counter_of(policy),
         rewrite=rewriter(params.evolve.rewrite),
     )
+    state = replace(state, version=2 if params.evolve.withheld == "silent" else 1)
     gated = gate(
         env,
         policy,

@@ -17,6 +17,7 @@ from seal.interface.evolve import roll_back
 from seal.interface.render import shows_feedback
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
+from seal.policy import counter_of
 from seal.policy.base import Limits, Policy
 from seal.rollout.engine import Request, play
 from seal.rollout.plan import choose_tasks
@@ -97,7 +98,7 @@ def gate(
     state, changes = new, []
     for id_, row in guilty.items():
         reason = f"gate: {row['uplift']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}] on {row['n']} pairs"
-        state, more = roll_back(state, [id_], reason, round_id)
+        state, more = roll_back(state, [id_], reason, round_id, counter_of(policy))
         changes += more
     tokens = sum(sum(j.rollout.tokens.loss_mask) for j in judged)
     return Gated(state, changes, rows, {"rollouts": len(judged), "tokens": tokens})
@@ -111,7 +112,8 @@ def shows(env: Environment, task: Task, state: InterfaceState, item: Item, mode:
     if item.where == "docs" and mode == "feedback_only":  # told after an error of its tool, see seal.interface.feedback
         return any(f"{item.target}.".startswith(f"{doc.name}.") for doc in env.docs(task, last))
     full, lacking = (View(env, task, state, mode, dropped) for dropped in ("", item.id))
-    return full.docs(last) != lacking.docs(last) or full.hints() != lacking.hints()
+    told = full.docs(0) != lacking.docs(0) or full.hints() != lacking.hints()
+    return told or any(full.revealed(turn) != lacking.revealed(turn) for turn in range(1, last + 1))
 
 
 def _effect(a: Sequence[Judged], b: Sequence[Judged], scenario: Mapping[str, str]) -> tuple[Estimate, Estimate]:

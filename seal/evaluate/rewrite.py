@@ -1,8 +1,8 @@
 """New cues in the words of a model behind an OpenAI-compatible endpoint: off by default, cached, guarded like the rest.
 
-A rewording must keep every word of the cue that carries something and add none that has no source; where it does not,
-the cue stays as its operator wrote it. Answers lie on disk by a hash of the request, so a stage that is run again asks
-nothing twice and gives the same bytes.
+A rewording must hold the words of the cue as they stand, in their order, and add small words alone (see
+seal.interface.reword); where it does not, the cue stays as its operator wrote it. Answers lie on disk by a hash of the
+request, so a stage that is run again asks nothing twice and gives the same bytes.
 """
 
 import json
@@ -18,7 +18,8 @@ from seal.store.completions import Unanswered, completion, kept
 
 SYSTEM = (
     "You reword one note of a tool's documentation for a language model that will call the tool. Say the same in one "
-    "short sentence. Keep every name, code and value exactly as it is and add none. Answer with the sentence alone."
+    "short sentence. Keep all its words exactly as they stand and in their order, and put only small words such as a, "
+    "the, only, use, must, with between and around them. Answer with the sentence alone."
 )
 
 

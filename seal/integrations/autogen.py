@@ -10,6 +10,7 @@ from seal.core.types import Mode
 from seal.env.custom.schema import tool_doc
 from seal.integrations.guide import Guide
 from seal.interface.export import annotated, noted
+from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
 
 
@@ -54,9 +55,14 @@ class ToolError(Exception):
     """A failed call, in the words the model reads."""
 
 
-def evolve_tools(tools: Sequence[Tool], state: InterfaceState, mode: Mode = "full") -> list[EvolvedTool]:
-    """The same tools for `AssistantAgent(tools=...)` or a workbench. Call it once a conversation: repeated failures are
-    counted. A name that no tool has is answered by AutoGen itself."""
+def evolve_tools(tools: Sequence[Tool], state: InterfaceState, mode: Mode = "full") -> list[Tool]:
+    """The same tools for `AssistantAgent(tools=...)` or a workbench; in mode "off" the very ones.
+
+    Call it once a conversation: repeated failures are counted. A name that no tool has is answered by AutoGen itself.
+    Raises ParamError for two tools of one name.
+    """
+    if check_mode(mode) == "off":
+        return list(tools)
     docs = [tool_doc(tool.name, tool.description, tool.schema.get("parameters") or {}) for tool in tools]
     guide = Guide(docs, state, mode)
     return [EvolvedTool(tool, guide) for tool in tools]

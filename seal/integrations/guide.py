@@ -1,26 +1,31 @@
 """A learning interface beside somebody else's tools: what their docs say with it, and what follows an error."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
+from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Mode, Result, ToolDoc
 from seal.env.custom.functions import kind_of, message_of
-from seal.interface.feedback import feedback
+from seal.interface.feedback import Repeats, feedback
 from seal.interface.render import ANY_CATEGORY, check_mode, hints, render
 from seal.interface.state import InterfaceState
 from seal.tools.shapes import error_kind
+
+T = TypeVar("T")
 
 
 class Guide:
     """The tools `docs` (bare, by the names that the cues target) under `state` in `mode`.
 
     It counts the calls that failed, since a repeated one is told so: make one a conversation, or `reset` it.
-    Raises ParamError for a mode that there is not.
+    Raises ParamError for a mode that there is not, and for two tools of one name.
     """
 
     def __init__(self, docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full"):
         self._bare, self._state, self._mode = tuple(docs), state, check_mode(mode)
-        self.docs = {doc.name: doc for doc in render(docs, state, mode)}
-        self._failed: dict[str, int] = {}
+        self.docs = by_name(render(docs, state, mode), [doc.name for doc in docs])
+        self.reset()
 
     def hints(self, category: str = ANY_CATEGORY) -> tuple[str, ...]:
         """Lines for the system prompt: those of every category, and those of this one."""
@@ -34,9 +39,9 @@ class Guide:
         kind = kind or error_kind(raw)
         if not kind:
             return raw
-        key = f"{name}{sorted(arguments.items())!r}"
-        repeats = self._failed[key] = self._failed.get(key, -1) + 1
-        return feedback(Call(name, arguments), Result(raw, raw, kind), self._bare, self._state, self._mode, repeats)
+        call = Call(name, arguments)
+        repeats = self._repeats.failed(call)
+        return feedback(call, Result(raw, raw, kind), self._bare, self._state, self._mode, repeats)
 
     def after_exception(self, name: str, arguments: Mapping[str, Json], error: Exception) -> str:
         """The same for a tool that raised: its words, and what follows."""
@@ -44,7 +49,14 @@ class Guide:
 
     def reset(self) -> None:
         """A new conversation: nothing has failed yet."""
-        self._failed.clear()
+        self._repeats = Repeats()
+
+
+def by_name(tools: Iterable[T], names: Sequence[str]) -> dict[str, T]:
+    """Name -> tool. Raises ParamError for two of one name: cues and a model's calls find a tool by its name."""
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise ParamError("tools", f"two are named {twice[0]}", "rename one of them")
+    return dict(zip(names, tools, strict=True))
 
 
 def kind_of_exception(error: Exception) -> str:

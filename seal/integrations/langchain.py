@@ -12,6 +12,7 @@ from seal.core.types import Json, Mode, ToolDoc
 from seal.env.custom.schema import tool_doc
 from seal.integrations.guide import Guide
 from seal.interface.export import annotated, noted
+from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
 from seal.tools.shapes import error_kind
 
@@ -19,12 +20,16 @@ from seal.tools.shapes import error_kind
 def evolve_tools(tools: Sequence[BaseTool], state: InterfaceState, mode: Mode = "full") -> list[BaseTool]:
     """Tools that do what `tools` do, with the notes in their docs; an error is a ToolMessage with recovery text.
 
-    Cues find a tool by its name. Call it once a conversation: repeated failures are counted. Raises ParamError for a
-    tool with injected arguments, which a wrapper would not be given.
+    Mode "off": the very tools, which raise where they raise. Cues find a tool by its name. Call it once a conversation:
+    repeated failures are counted. Raises ParamError for a tool with injected arguments, which a wrapper would not be
+    given, and for two tools of one name.
     """
-    schemas = {tool.name: schema_of(tool) for tool in tools}
-    guide = Guide([tool_doc(tool.name, tool.description, schemas[tool.name]) for tool in tools], state, mode)
-    return [_evolved(tool, schemas[tool.name], guide.docs[tool.name], guide) for tool in tools]
+    if check_mode(mode) == "off":
+        return list(tools)
+    schemas = [schema_of(tool) for tool in tools]
+    docs = [tool_doc(tool.name, tool.description, schema) for tool, schema in zip(tools, schemas, strict=True)]
+    guide = Guide(docs, state, mode)
+    return [_evolved(tool, schema, guide.docs[tool.name], guide) for tool, schema in zip(tools, schemas, strict=True)]
 
 
 def schema_of(tool: BaseTool) -> Json:

@@ -9,16 +9,20 @@ from typing import Any
 from seal.core.types import Call, Json, Mode, ToolDoc
 from seal.env.custom.plain import plain
 from seal.env.custom.signature import Refused, bind, doc_of
-from seal.integrations.guide import Guide
+from seal.integrations.guide import Guide, by_name
 from seal.interface.export import noted, openai_tools
 from seal.interface.state import InterfaceState
 
 
 class PlainTools:
-    """Functions with type hints under a learning interface. Raises ParamError for one that cannot be a tool."""
+    """Functions with type hints under a learning interface.
+
+    Raises ParamError for one that cannot be a tool, and for two of one name.
+    """
 
     def __init__(self, functions: Iterable[Callable[..., Any]], state: InterfaceState, mode: Mode = "full"):
-        self._functions = {function.__name__: function for function in functions}
+        functions = tuple(functions)
+        self._functions = by_name(functions, [function.__name__ for function in functions])
         self._bare = tuple(doc_of(name, function) for name, function in self._functions.items())
         self._state, self._mode = state, mode
         self.guide = Guide(self._bare, state, mode)

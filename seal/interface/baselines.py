@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from seal.core.types import Fact
-from seal.interface.operators import count_words, note, notes_of, target_of
-from seal.interface.state import InterfaceState, Item
+from seal.interface.operators import count_words, note, notes_of
+from seal.interface.state import InterfaceState, Item, target_of
 from seal.tools.prose import enum_in_text, one_of
 
 

@@ -1,36 +1,25 @@
 """One step of the interface: keep, retire and add cues by evidence, under a token budget. Pure and deterministic."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from seal.core.errors import ParamError
-from seal.core.types import Fact, Json, Task, ToolDoc
+from seal.core.settings import EvolveParams
+from seal.core.types import CUE_KINDS, Fact, Json, Task, ToolDoc
 from seal.interface import baselines, operators
-from seal.interface.guard import GLUE, Guard, guard_for, words
+from seal.interface.guard import Guard, guard_for
 from seal.interface.mine import Mined
 from seal.interface.propose import WEIGHTS, Candidate, propose
+from seal.interface.reword import Rewrite, reword
 from seal.interface.state import InterfaceState, Item
 from seal.interface.told import told
+from seal.interface.uplift import MIN_TASKS
 
-DEFAULTS: Mapping[str, Json] = {
-    "interface": "evolved",  # evolved | none | static | published | random
-    "token_budget": 400,  # tokens of all active items together
-    "max_new": 12,  # items added in one round
-    "min_support": 2,  # failing turns behind a new item
-    "min_rate": 0.0,  # failures per exposed turn behind a new item
-    "retire_rate": 0.0,  # an item is quiet while its failure's rate is not above this
-    "retire_patience": 2,  # quiet rounds in a row before an item retires
-    "retire_uplift": 0.0,  # an item retires when its uplift is surely below this (-1: never)
-    "kinds": ("plain",),  # operators in use: names of operators.KINDS, or a group of GROUPS
-    "call_format": "words",
-    "seed": 0,  # of interface "random"
-}
-GROUPS: Mapping[str, Sequence[str]] = {"plain": operators.PLAIN_KINDS, "all": operators.KINDS}
+GROUPS: Mapping[str, Sequence[str]] = {"plain": operators.PLAIN_KINDS, "all": CUE_KINDS}
 _TOLD_KINDS = frozenset({"range", "unit", "default", "sibling", "example"})  # of facts read from the docs' prose
 Counter = Callable[[str], int]
 Row = dict[str, Json]
-Rewrite = Callable[[Item], str]
 _NEVER_AGAIN = ("uplift", "gate")  # why an item was taken out, such that it does not come back
 
 
@@ -39,9 +28,11 @@ def evolve(
     profile: Sequence[Mapping[str, Json]],
     facts: Sequence[Fact],
     mined: Sequence[Mined],
-    params: Any,
+    params: EvolveParams,
     round_id: str,
     *,
+    call_format: str = "words",
+    seed: int = 0,
     docs: Sequence[ToolDoc] = (),
     tasks: Sequence[Task] = (),
     uplifts: Sequence[Mapping[str, Json]] = (),
@@ -53,23 +44,22 @@ def evolve(
 
     Args:
         profile: rows as in `propose.needs_of`, of bare rollouts. facts, mined: what cues may quote.
-        params: a round's `evolve` entry, a mapping or a dataclass, over DEFAULTS; unknown keys are ignored.
+        call_format: of the policy, for cues that show a call. seed: of `interface: random`.
         docs, tasks: bare docs that cues may quote too, and tasks whose gold, state and words they must not (the
             guard refuses what has no source either way; tasks let it say what leaked).
         uplifts: rows of `uplift.uplifts`. errors: count per error kind seen. count: tokens of a text.
         rewrite: another wording of a new item, taken where `reword` finds nothing against it.
     Raises ParamError on an unknown `interface` or `kinds`.
     """
-    settings = {**DEFAULTS, **(asdict(params) if is_dataclass(params) else params)}
-    kinds = kinds_of(settings["kinds"])
-    if settings["interface"] != "evolved":
-        return _fixed(parent, facts, settings, round_id, count)
+    kinds = kinds_of(params.kinds)
+    if params.interface != "evolved":
+        return _fixed(parent, facts, params, seed, round_id, count)
     if kinds & _TOLD_KINDS:
-        facts = (*facts, *told(docs, settings["call_format"], [task.toolset for task in tasks]))
-    candidates = propose(profile, facts, mined, settings["call_format"], errors, kinds)
-    kept, rows = _review(parent, candidates, settings, round_id, {row["item"]: row for row in uplifts}, count)
+        facts = (*facts, *told(docs, call_format, [task.toolset for task in tasks]))
+    candidates = propose(profile, facts, mined, call_format, errors, kinds)
+    kept, rows = _review(parent, candidates, params, round_id, {row["item"]: row for row in uplifts}, count)
     guard = guard_for(facts, docs, tasks)
-    added, more = _choose(kept, candidates, settings, round_id, guard, _priors(kept, uplifts), count, rewrite)
+    added, more = _choose(kept, candidates, params, round_id, guard, _priors(kept, uplifts), count, rewrite)
     back = {_original(item).id for item in added}
     items = (*(item for item in kept.items if _original(item).id not in back), *added)
     return InterfaceState(items), rows + more
@@ -78,8 +68,8 @@ def evolve(
 def kinds_of(names: Sequence[str]) -> frozenset[str]:
     """Operators by name or by group. Raises ParamError for a name that is neither."""
     kinds = frozenset(kind for name in names for kind in GROUPS.get(name, (name,)))
-    if unknown := sorted(kinds - set(operators.KINDS)):
-        known = ", ".join((*GROUPS, *operators.KINDS))
+    if unknown := sorted(kinds - set(CUE_KINDS)):
+        known = ", ".join((*GROUPS, *CUE_KINDS))
         raise ParamError("evolve.kinds", ", ".join(unknown), f"use some of {known}")
     return kinds
 
@@ -95,7 +85,7 @@ def roll_back(
             item = replace(item, status="rolled_back", evidence={**item.evidence, "out": "gate"})
             rows.append(change("rollback", item, round_id, reason, count=count))
         items.append(item)
-    return InterfaceState(tuple(items)), rows
+    return replace(state, items=tuple(items)), rows
 
 
 def change(
@@ -128,27 +118,26 @@ def change(
 def _review(
     parent: InterfaceState,
     candidates: Sequence[Candidate],
-    settings: Mapping[str, Json],
+    params: EvolveParams,
     round_id: str,
     uplifts: Mapping[str, Mapping[str, Json]],
     count: Counter,
 ) -> tuple[InterfaceState, list[Row]]:
     """Keep or retire every active item: by its uplift, by how long its failure has been gone, by the budget."""
-    alive = {c.key: c for c in candidates if c.rate > settings["retire_rate"]}
+    alive = {c.key: c for c in candidates if c.rate > params.retire_rate}
     items, rows, spent = [], [], 0
     for item in parent.items:
         if item.status != "active":
             items.append(item)
             continue
-        found = alive.get((item.where, item.target, _original(item).text))
+        found = alive.get(_key(_original(item)))
         quiet = 0 if found else int(item.evidence.get("quiet", 0)) + 1
         out = reason = ""
-        if uplifts.get(item.id, {}).get("high", 1.0) < settings["retire_uplift"]:
-            least = settings["retire_uplift"]
-            out, reason = "uplift", f"uplift below {least:g}: at most {uplifts[item.id]['high']:.3f}"
-        elif quiet >= settings["retire_patience"]:
+        if uplifts.get(item.id, {}).get("high", 1.0) < params.retire_uplift:
+            out, reason = "uplift", f"uplift below {params.retire_uplift:g}: at most {uplifts[item.id]['high']:.3f}"
+        elif quiet >= params.retire_patience:
             out, reason = "gone", f"its failure is gone for {quiet} rounds"
-        elif spent + count(item.text) > settings["token_budget"]:
+        elif spent + count(item.text) > params.token_budget:
             out, reason = "budget", "over the token budget"
         if out:
             item = replace(item, status="retired", evidence={**item.evidence, "quiet": quiet, "out": out})
@@ -165,7 +154,7 @@ def _review(
 def _choose(
     state: InterfaceState,
     candidates: Sequence[Candidate],
-    settings: Mapping[str, Json],
+    params: EvolveParams,
     round_id: str,
     guard: Guard,
     priors: Mapping[str, float],
@@ -174,17 +163,17 @@ def _choose(
 ) -> tuple[list[Item], list[Row]]:
     """Greedy by score per candidate; one that does not fit the budget is passed over."""
     before = [_original(item) for item in state.items]
-    active = {(item.where, item.target, item.text) for item in before if item.status == "active"}
-    barred = {item.id for item in before if item.evidence.get("out") in _NEVER_AGAIN}
+    active = {_key(item) for item in before if item.status == "active"}
+    barred = _barred(state)
     born = {item.id: item.born_in for item in before}
-    budget = settings["token_budget"] - sum(count(item.text) for item in state.active)
+    budget = params.token_budget - sum(count(item.text) for item in state.active)
 
     def score(candidate: Candidate) -> float:
         kind = candidate.cue.kind
         return candidate.support * candidate.rate * WEIGHTS[kind] * priors.get(kind, 1.0)
 
     def rank(candidate: Candidate) -> tuple:
-        return -score(candidate), count(candidate.cue.text), operators.KINDS.index(candidate.cue.kind), candidate.key
+        return -score(candidate), count(candidate.cue.text), CUE_KINDS.index(candidate.cue.kind), candidate.key
 
     added: list[Item] = []
     rows: list[Row] = []
@@ -192,9 +181,9 @@ def _choose(
         need = candidate.need
         item = candidate.cue.item(need.label.value, round_id, candidate.support, rollouts=list(need.rollouts), quiet=0)
         tokens = count(item.text)
-        fits = tokens <= budget and len(added) < settings["max_new"]
-        enough = candidate.support >= settings["min_support"] and candidate.rate >= settings["min_rate"]
-        if candidate.key in active or _is_said(item, state, added) or item.id in barred or not (fits and enough):
+        fits = tokens <= budget and len(added) < params.max_new
+        enough = candidate.support >= params.min_support and candidate.rate >= params.min_rate
+        if candidate.key in active | barred or _is_said(item, state, added) or not (fits and enough):
             continue
         if found := guard.reasons(item):
             rows.append(change("refuse", item, round_id, "; ".join(found), rate=candidate.rate, count=count))
@@ -210,22 +199,19 @@ def _choose(
     return added, rows
 
 
-def reword(item: Item, rewrite: Rewrite, guard: Guard) -> str:
-    """Another wording of the item: of the same words, and of none without a source; "" where there is none.
-
-    Templates keep theirs, since their slots are filled later.
-    """
-    if item.kind in (operators.RECOVER_ANY_KIND, operators.CALL_FORMAT_KIND):
-        return ""
-    text = rewrite(item)
-    kept = set(words(item.text)) - GLUE <= set(words(text))
-    new = replace(guard, allowed=guard.allowed | GLUE)
-    return text if text != item.text and kept and not new.reasons(replace(item, text=text)) else ""
-
-
 def _original(item: Item) -> Item:
     """The item as its operator wrote it."""
     return replace(item, text=item.evidence.get("original", item.text))
+
+
+def _key(item: Item) -> tuple[str, str, str]:
+    """As Candidate.key: what says the same at the same place is the same, whatever kind it is."""
+    return item.where, item.target, item.text
+
+
+def _barred(state: InterfaceState) -> set[tuple[str, str, str]]:
+    """Keys of what was taken out for good."""
+    return {_key(_original(item)) for item in state.items if item.evidence.get("out") in _NEVER_AGAIN}
 
 
 def _is_said(item: Item, state: InterfaceState, added: Sequence[Item]) -> bool:
@@ -236,38 +222,45 @@ def _is_said(item: Item, state: InterfaceState, added: Sequence[Item]) -> bool:
 
 
 def _priors(state: InterfaceState, uplifts: Sequence[Mapping[str, Json]]) -> dict[str, float]:
-    """Kind -> 1 + mean uplift of its items so far, within [0.5, 2]: what helped before is tried first."""
+    """Kind -> 1 + mean uplift of its measured items, by their tasks, within [0.5, 2]: what helped before is tried
+    first."""
     kind_of = {item.id: item.kind for item in state.items}
-    seen: dict[str, list[float]] = {}
+    total: dict[str, float] = defaultdict(float)
+    tasks: dict[str, int] = defaultdict(int)
     for row in uplifts:
-        if row["item"] in kind_of:
-            seen.setdefault(kind_of[row["item"]], []).append(row["uplift"])
-    return {kind: min(2.0, max(0.5, 1 + sum(values) / len(values))) for kind, values in sorted(seen.items())}
+        if row["item"] in kind_of and row["tasks"] >= MIN_TASKS:
+            kind = kind_of[row["item"]]
+            total[kind] += row["uplift"] * row["tasks"]
+            tasks[kind] += row["tasks"]
+    return {kind: min(2.0, max(0.5, 1 + total[kind] / n)) for kind, n in sorted(tasks.items())}
 
 
 def _fixed(
-    parent: InterfaceState, facts: Sequence[Fact], settings: Mapping[str, Json], round_id: str, count: Counter
+    parent: InterfaceState, facts: Sequence[Fact], params: EvolveParams, seed: int, round_id: str, count: Counter
 ) -> tuple[InterfaceState, list[Row]]:
-    """The interfaces that do not evolve: the same at every round, whatever the profile says."""
-    name = settings["interface"]
+    """The interfaces that do not evolve: the same at every round, whatever the profile says, but for what the gate
+    took out."""
+    name = params.interface
+    if name == "kept":
+        return parent, [change("keep", i, round_id, f"interface {name}", count=count) for i in parent.active]
     if name == "none":
         state = InterfaceState()
-    elif name == "kept":
-        state = parent
     elif name == "static":
         state = baselines.static(facts)
     elif name == "published":
         state = baselines.published(facts)
     elif name == "random":
         full = sum(count(item.text) for item in baselines.static(facts).items)
-        state = baselines.random_items(facts, min(full, settings["token_budget"]), settings["seed"], count)
+        state = baselines.random_items(facts, min(full, params.token_budget), seed, count)
     else:
         raise ParamError("evolve.interface", name, "use evolved, kept, none, static, published or random")
     before = {item.id: item for item in parent.active}
-    items = tuple(before.get(item.id) or replace(item, born_in=round_id) for item in state.items)
+    barred = _barred(parent)
+    allowed = [item for item in state.items if _key(item) not in barred]
+    items = tuple(before.get(item.id) or replace(item, born_in=round_id) for item in allowed)
     after = {item.id for item in items}
     rows = [change("keep" if i.id in before else "add", i, round_id, f"interface {name}", count=count) for i in items]
     gone = [item for id_, item in before.items() if id_ not in after]
-    if name == "kept":
-        return parent, rows
-    return InterfaceState(items), rows + [change("retire", i, round_id, f"interface {name}", count=count) for i in gone]
+    rows += [change("retire", i, round_id, f"interface {name}", count=count) for i in gone]
+    out = tuple(item for item in parent.items if item.evidence.get("out") in _NEVER_AGAIN)
+    return InterfaceState(items + out), rows

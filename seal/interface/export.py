@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from seal.core.errors import ParamError
 from seal.core.types import Json, Mode, Param, ToolDoc
 from seal.interface.render import render
 from seal.interface.state import InterfaceState
@@ -21,7 +22,10 @@ _KNOWN = frozenset({"string", "integer", "number", "boolean", "array", "object",
 
 
 def openai_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> list[Json]:
-    """`tools` of a chat completion: {"type": "function", "function": {name, description, parameters}}."""
+    """`tools` of a chat completion: {"type": "function", "function": {name, description, parameters}}.
+
+    Raises ParamError for two tools that would have one name there.
+    """
     return [
         {"type": "function", "function": {"name": name, "description": text, "parameters": schema}}
         for name, text, schema in _tools(docs, state, mode)
@@ -34,7 +38,14 @@ def mcp_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full
 
 
 def _tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode) -> list[tuple[str, str, Json]]:
-    return [(_name(doc.name), noted(doc.description, doc, ""), _schema(doc)) for doc in render(docs, state, mode)]
+    tools: dict[str, tuple[str, str, Json]] = {}
+    of: dict[str, str] = {}
+    for doc in render(docs, state, mode):
+        name = _name(doc.name)
+        if name in tools:
+            raise ParamError("tool names", f"{of[name]} and {doc.name} are both {name} there", "rename one of them")
+        tools[name], of[name] = (name, noted(doc.description, doc, ""), _schema(doc)), doc.name
+    return list(tools.values())
 
 
 def _name(name: str) -> str:

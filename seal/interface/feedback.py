@@ -5,19 +5,32 @@ templates of the error's kind. In mode "feedback_only", made for tools whose doc
 target are told here too, since they stand nowhere else.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from seal.core.types import Call, CallError, Mode, Result, ToolDoc
+from seal.core.types import REFUSALS, Call, CallError, Mode, Result, ToolDoc
 from seal.interface.render import by_target, shows_feedback
 from seal.interface.slots import Failure, failing_params, failure_of, fill
-from seal.interface.state import InterfaceState, Item
+from seal.interface.state import InterfaceState, Item, target_of
 
 SEPARATOR = " | "
-REFUSALS = ("precondition", "permission")
 CALL_ERRORS = ("missing_argument", "unexpected_argument", "wrong_type")  # an example of the call answers them
 SYNTAX = "syntax"  # target of the items that answer an output that is no call at all
 LOOP = "loop"  # target of the items that answer a call repeated after it failed
 _REFUSAL_NOTES = frozenset({"needs", "order", "role"})
+
+
+class Repeats:
+    """How often each call failed in one conversation."""
+
+    def __init__(self) -> None:
+        self._failed: Counter[str] = Counter()
+
+    def failed(self, call: Call) -> int:
+        """Count one more failure of this very call; how often it had failed before."""
+        key = f"{call.name}{sorted(call.arguments.items(), key=lambda pair: str(pair[0]))!r}"
+        self._failed[key] += 1
+        return self._failed[key] - 1
 
 
 def raw_error(error: CallError) -> str:
@@ -64,7 +77,7 @@ def _of_target(failure: Failure, state: InterfaceState, mode: Mode) -> Iterator[
     if failure.kind in CALL_ERRORS:
         yield from (item.text for item in notes.get(failure.name, ()) if item.kind == "example")
     for param in failing_params(failure):
-        target = f"{failure.name}.{param}"
+        target = target_of(failure.name, param)
         yield from (item.text for item in recovery.get(target, ()))
         yield from (f"{param}= {item.text}" for item in notes.get(target, ()))
         if failure.kind == "not_found":

@@ -18,12 +18,6 @@ from seal.tools.phrases import FACT_TEXTS
 _WORD = re.compile(r"[^\W_]+")
 TASK_RUN = 5  # words in a row that make a quotation of a user message
 
-# Words that tell nothing, which a rewording may add.
-GLUE = frozenset(
-    "a an the this that these it its is are be been has have must should may can need needs do does not no only always "
-    "never and or if when where which who then than before after first until once of to from in on with by for as at "
-    "use call give pass make run set one all any each value values parameter argument tool field".split()
-)
 _TEMPLATES = (
     *operators.RECOVERY_TEMPLATES.values(),
     *operators.CALL_EXAMPLES.values(),

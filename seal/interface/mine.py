@@ -4,13 +4,12 @@ Only tool names and error kinds are read, never a value. Refusals are errors of 
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seal.core.types import Json, Rollout
+from seal.core.types import REFUSALS, Rollout
 
-REFUSALS = ("precondition", "permission")
 Execution = tuple[str, str]  # tool, error kind ("" when it succeeded)
 
 
@@ -40,21 +39,6 @@ def executions_of_rollouts(rollouts: Iterable[Rollout]) -> list[list[Execution]]
             for call, result in zip(step.calls, step.results, strict=True)
         ]
         for rollout in rollouts
-    ]
-
-
-def executions_of_rows(rows: Iterable[Mapping[str, Json]]) -> list[list[Execution]]:
-    """The same from rows of the steps table: rollout_id, turn, step, calls [{name}], results [{error_kind}]."""
-    by_rollout: dict[tuple[str, str, str], list[Mapping[str, Json]]] = defaultdict(list)
-    for row in rows:
-        by_rollout[row.get("round", ""), row.get("phase", ""), row["rollout_id"]].append(row)
-    return [
-        [
-            (call["name"], result["error_kind"])
-            for row in sorted(by_rollout[key], key=lambda row: (row["turn"], row["step"]))
-            for call, result in zip(row["calls"], row["results"], strict=True)
-        ]
-        for key in sorted(by_rollout)
     ]
 
 

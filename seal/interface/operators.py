@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seal.core.labels import Label
-from seal.core.types import Fact, Json
+from seal.core.types import CUE_KINDS, Fact, Json
 from seal.interface.feedback import LOOP, SYNTAX
 from seal.interface.mine import Mined
 from seal.interface.render import ANY_CATEGORY
-from seal.interface.state import Item
+from seal.interface.state import Item, target_of
 from seal.tools.phrases import FACT_TEXTS
 
 # Error kind (or SYNTAX, LOOP) -> template; the words in braces are filled by seal.interface.slots.
@@ -52,23 +52,10 @@ GUIDANCE: Mapping[Label, str] = {
     Label.BUDGET_EXHAUSTED: "stop once the request is served",
 }
 
-GUIDANCE_KIND, ORDER_KIND, RECOVER_KIND, RECOVER_ORDER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND = (
-    "guidance",
-    "order",
-    "recover",
-    "recover_order",
-    "recover_any",
-    "call_format",
-)
-KINDS = (
-    *FACT_TEXTS,
-    ORDER_KIND,
-    RECOVER_KIND,
-    RECOVER_ORDER_KIND,
-    RECOVER_ANY_KIND,
-    CALL_FORMAT_KIND,
-    GUIDANCE_KIND,
-)
+# Kinds that quote no fact.
+ORDER_KIND, RECOVER_KIND, RECOVER_ORDER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND, GUIDANCE_KIND = CUE_KINDS[
+    len(FACT_TEXTS) :
+]
 # Kinds whose texts are of the short fixed forms every policy here reads; the others speak to language models.
 PLAIN_KINDS = ("enum", "format", "needs", "role", "returns", ORDER_KIND, RECOVER_KIND)
 RECOVERABLE = frozenset({"enum", "format", "needs", "role"})  # facts worth telling again after an error
@@ -134,10 +121,6 @@ def call_format(call_format_name: str) -> Cue | None:
 def guidance(label: str, category: str = ANY_CATEGORY) -> Cue | None:
     """A capability hint for one failure label and task category."""
     return Cue(GUIDANCE_KIND, category, "hint", GUIDANCE[Label(label)]) if label in GUIDANCE else None
-
-
-def target_of(tool: str, param: str = "") -> str:
-    return f"{tool}.{param}" if param else tool
 
 
 def count_words(text: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.labels import FAILURES, Label
-from seal.core.types import Fact, Json
+from seal.core.types import CUE_KINDS, Fact, Json
 from seal.interface import operators
 from seal.interface.feedback import LOOP
 from seal.interface.mine import Mined
@@ -124,7 +124,7 @@ def propose(
     mined: Sequence[Mined] = (),
     call_format: str = "words",
     errors: Mapping[str, int] | None = None,
-    kinds: Collection[str] = operators.KINDS,
+    kinds: Collection[str] = CUE_KINDS,
 ) -> list[Candidate]:
     """All cues of these kinds that the profile speaks for, one per place and text, in a fixed order.
 

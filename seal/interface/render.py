@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from seal.core.errors import ParamError
 from seal.core.types import Mode, Note, ToolDoc
-from seal.interface.state import InterfaceState, Item
+from seal.interface.state import InterfaceState, Item, target_of
 
 MODES: tuple[Mode, ...] = ("off", "full", "feedback_only", "docs_only")
 ANY_CATEGORY = "*"  # target of a hint that every category reads
@@ -52,14 +52,14 @@ def render(
 
 
 def _annotated(doc: ToolDoc, index: Mapping[str, tuple[Item, ...]], names: Set[str]) -> ToolDoc:
-    targets = [("", doc.name), *((param.name, f"{doc.name}.{param.name}") for param in doc.params)]
+    places = ["", *(param.name for param in doc.params)]
     said = {(note.param, note.text) for note in doc.notes}
     notes = tuple(
         Note(param, item.text, item.id)
-        for param, target in targets
-        for item in index.get(target, ())
+        for param in places
+        for item in index.get(target_of(doc.name, param), ())
         if (param, item.text) not in said
-        and (item.kind != "sibling" or item.text.partition(" ")[0] in names)  # no word of a tool that is withheld
+        and (item.kind != "sibling" or item.text.partition(" ")[0] in names)  # a tool that is not there is no choice
     )
     return replace(doc, notes=doc.notes + notes) if notes else doc
 

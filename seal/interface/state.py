@@ -2,13 +2,24 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 from seal.core.errors import ArtifactError
-from seal.core.types import Json
-from seal.store.files import read_json
+from seal.core.types import CUE_KINDS, Json
+from seal.store.files import read_json, unlike
+
+VERSION = 2  # the newest of interface.json; see InterfaceState
+Place = Literal["docs", "feedback", "hint"]
+Status = Literal["active", "retired", "rolled_back"]
+
+
+def target_of(tool: str, param: str = "") -> str:
+    """Where a cue of a tool or of a parameter is read."""
+    return f"{tool}.{param}" if param else tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +32,12 @@ class Item:
 
     kind: str
     target: str
-    where: str
+    where: Place
     text: str
     label: str
     born_in: str
     support: int = 0
-    status: str = "active"  # active | retired | rolled_back
+    status: Status = "active"
     evidence: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -37,9 +48,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class InterfaceState:
-    """An immutable set of items in a fixed order. The empty state is the bare interface."""
+    """An immutable set of items in a fixed order. The empty state is the bare interface.
+
+    `version` says how it is read. 1: a text may name a tool that the task still withholds; 2: none does.
+    """
 
     items: tuple[Item, ...] = ()
+    version: int = 1
 
     @property
     def active(self) -> tuple[Item, ...]:
@@ -47,27 +62,67 @@ class InterfaceState:
 
     @property
     def hash(self) -> str:
-        """16 hex digits over the active items; "bare" where there is none."""
+        """16 hex digits over the active items (and a version above 1); "bare" where there is none."""
         if not self.active:
             return "bare"
-        ids = sorted(item.id for item in self.active)
-        return hashlib.blake2b("".join(ids).encode(), digest_size=8).hexdigest()
+        parts = sorted(item.id for item in self.active) + [f"v{self.version}"] * (self.version > 1)
+        return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
 
     def without(self, item_id: str) -> "InterfaceState":
-        return InterfaceState(tuple(item for item in self.items if item.id != item_id))
+        return replace(self, items=tuple(item for item in self.items if item.id != item_id))
+
+    def silent_on(self, tools: Collection[str]) -> "InterfaceState":
+        """The state without the items whose text names one of these tools; itself where none does."""
+        if not tools:
+            return self
+        named = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, sorted(tools)))})(?!\w)")
+        items = tuple(item for item in self.items if not named.search(item.text))
+        return self if len(items) == len(self.items) else replace(self, items=items)
 
     def to_json(self) -> str:
         rows = [{"id": item.id, **asdict(item)} for item in self.items]
-        return json.dumps({"version": 1, "items": rows}, indent=1, sort_keys=True) + "\n"
+        return json.dumps({"version": self.version, "items": rows}, indent=1, sort_keys=True) + "\n"
 
 
-_SHAPE = {"items": [dict.fromkeys(("kind", "target", "where", "text", "label", "born_in"), str)]}
+_TEXTS = dict.fromkeys(("kind", "target", "where", "text", "label", "born_in"), str)
+_KEYS = {**_TEXTS, "id": str, "support": int, "status": str, "evidence": dict}
+_CHOICES = {"kind": CUE_KINDS, "where": get_args(Place), "status": get_args(Status)}
 
 
 def load_interface(path: Path) -> InterfaceState:
-    """Read `interface.json`. Raises ArtifactError when it is missing or is not one."""
-    rows = read_json(path, _SHAPE)["items"]
-    try:
-        return InterfaceState(tuple(Item(**{k: v for k, v in row.items() if k != "id"}) for row in rows))
-    except TypeError as error:
-        raise ArtifactError("interface snapshot", f"{path}: {error}", "restore it with `dvc checkout`") from None
+    """Read `interface.json`; `id`, `support`, `status` and `evidence` may be left out of an item.
+
+    Raises ArtifactError when the file is missing or is not one.
+    """
+    found = read_json(path, {"version": int, "items": [_TEXTS]})
+    if found["version"] not in range(1, VERSION + 1):
+        remedy = f"this SEAL reads versions 1 to {VERSION}: install the one that wrote it"
+        raise ArtifactError("interface", f"{path}: version {found['version']}", remedy)
+    ids: set[str] = set()
+    items = []
+    for i, row in enumerate(found["items"]):
+        item = Item(**{key: row[key] for key in row.keys() & _KEYS.keys() - {"id"}})
+        if told := _fault(row, item, ids):
+            remedy = "mend it, or restore it with `dvc checkout`"
+            raise ArtifactError("interface", f"{path}: items[{i}]: {told}", remedy)
+        ids.add(item.id)
+        items.append(item)
+    return InterfaceState(tuple(items), found["version"])
+
+
+def _fault(row: Mapping[str, Json], item: Item, ids: Collection[str]) -> str:
+    """What is wrong with one stored item; "" when nothing is."""
+    if unknown := sorted(row.keys() - _KEYS.keys()):
+        return f"unknown key {unknown[0]!r}; known: {', '.join(_KEYS)}"
+    if told := unlike(row, {key: kind for key, kind in _KEYS.items() if key in row}):
+        return told
+    for key, choices in _CHOICES.items():
+        if getattr(item, key) not in choices:
+            return f"{key} {getattr(item, key)!r}; use one of {', '.join(choices)}"
+    if not item.target or not item.text:
+        return "target and text must not be empty"
+    if isinstance(item.support, bool) or item.support < 0:
+        return f"support {item.support!r}; it counts failing turns"
+    if row.get("id", item.id) != item.id:
+        return f"id {row['id']!r} is not that of its kind, target and text, {item.id!r}: leave it out"
+    return f"id {item.id!r} is there twice" if item.id in ids else ""

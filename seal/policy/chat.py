@@ -93,6 +93,9 @@ class ChatCodec:
     def encode_action(self, text: str) -> list[int]:
         return [*self.encode(text), self.eos_id]
 
+    def count(self, text: str) -> int:
+        return len(self.encode(text))
+
     def encode(self, text: str) -> list[int]:
         """Ids of plain text; nothing in it becomes a marker."""
         return self._plain.encode(text, add_special_tokens=False).ids

@@ -54,6 +54,9 @@ class ByteCodec:
     def encode_action(self, text: str) -> list[int]:
         return [*text.encode(errors="replace"), END]
 
+    def count(self, text: str) -> int:
+        return len(text.split())
+
     def cut(self, text: str) -> str:
         """`text` without its middle when it is longer than `max_result_chars`: recovery texts stand at the end."""
         if len(text) <= self.max_result_chars:

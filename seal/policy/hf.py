@@ -7,7 +7,8 @@ training changed: adapter_config.json and adapter_model.safetensors (PEFT's own 
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,7 @@ from seal.policy.shards import accelerate_aside, sharded, shards
 
 SMOLLM2 = "smollm2"
 LORA_TARGETS = ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj")
+RESTORE = "restore it with `dvc checkout`"
 ADAPTER, ADAPTER_CONFIG, WEIGHTS = "adapter_model.safetensors", "adapter_config.json", "weights.safetensors"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -102,13 +104,17 @@ class HFPolicy:
             self._hashed = versions, digest.hexdigest()
         return self._hashed[1]
 
+    def at_once(self, limits: Limits) -> int:
+        """How many episodes may be live: more than stay read would be read anew at every step."""
+        return max(self.batch, self.keep_tokens // self._context(limits))
+
     def act(self, observations: Sequence[Observation], temperature: float, limits: Limits) -> list[Action]:
         """See `Policy.act`. Rows of like length generate together; a context with no room for an output overflows.
 
         With `serve.url` a server samples, from the weights that have this policy's hash.
         """
         n = limits.max_action_tokens
-        context = min(limits.context, self.model.config.get_text_config().max_position_embeddings)
+        context = self._context(limits)
         actions = [Action("", finish="overflow")] * len(observations)
         fits = sorted((len(o.ids), i) for i, o in enumerate(observations) if len(o.ids) + n <= context)
         if self.serve.url:
@@ -130,6 +136,9 @@ class HFPolicy:
             for i, ids, logprobs in zip(places, *sampled, strict=True):
                 actions[i] = self._action(ids, logprobs)
         return actions
+
+    def _context(self, limits: Limits) -> int:
+        return min(limits.context, self.model.config.get_text_config().max_position_embeddings)
 
     def _action(self, ids: Sequence[int], logprobs: Sequence[float]) -> Action:
         finish = "stop" if ids[-1] in self.codec.end_ids else "length"
@@ -192,28 +201,41 @@ def new_hf(
     return HFPolicy(model, tokenizer, spec, digest, batch, serve=serve)
 
 
+def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
+    """The codec of a policy directory; no weights are loaded. Raises as `load_hf`."""
+    spec, _ = _told(path)
+    with _there(spec):
+        tokenizer = _tokenizer(spec, _where(spec, cache)[0])
+    return ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
+
+
 def load_hf(path: Path, device: str = "auto", batch: int = 32, cache: Path | None = None) -> HFPolicy:
     """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
-    remedy = "restore it with `dvc checkout`"
-    try:
-        about = json.loads((path / "policy.json").read_text())
-        spec = HFSpec(**{name: about[name] for name in HFSpec.__dataclass_fields__})
-        recorded, base_digest = about["hash"], about["base_digest"]
-        serve = ServeParams(**about.get("serve", {}))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ArtifactError("hf policy", f"{path / 'policy.json'}: {error!r}", remedy) from None
-    policy = new_hf(spec, device, batch, cache, serve)
-    if policy.base_digest != base_digest:
+    spec, about = _told(path)
+    policy = new_hf(spec, device, batch, cache, ServeParams(**about.get("serve", {})))
+    if policy.base_digest != about["base_digest"]:
         other = f"{spec.base} is not the base this policy was trained on"
         raise ArtifactError("base of hf policy", other, "install the version it was trained on, or start anew")
     if spec.train != "none":
-        _restore(policy, path, remedy)
-    if policy.hash != recorded:
-        raise ArtifactError("hf policy", f"{path}: hash {policy.hash}, recorded {recorded}", remedy)
+        _restore(policy, path)
+    if policy.hash != about["hash"]:
+        raise ArtifactError("hf policy", f"{path}: hash {policy.hash}, recorded {about['hash']}", RESTORE)
     return policy
 
 
-def _restore(policy: HFPolicy, path: Path, remedy: str) -> None:
+def _told(path: Path) -> tuple[HFSpec, dict[str, Any]]:
+    """The spec in a policy directory, and all that its policy.json says."""
+    try:
+        about = json.loads((path / "policy.json").read_text())
+        spec = HFSpec(**{name: about[name] for name in HFSpec.__dataclass_fields__})
+        ServeParams(**about.get("serve", {}))
+        _ = about["hash"], about["base_digest"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError("hf policy", f"{path / 'policy.json'}: {error!r}", RESTORE) from None
+    return spec, about
+
+
+def _restore(policy: HFPolicy, path: Path) -> None:
     """Load the trained weights, all of them."""
     file = path / (ADAPTER if policy.spec.train == "lora" else WEIGHTS)
     try:
@@ -225,39 +247,55 @@ def _restore(policy: HFPolicy, path: Path, remedy: str) -> None:
         else:
             unexpected = policy.model.load_state_dict(state, strict=False).unexpected_keys
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise ArtifactError("hf policy", f"{file}: {error}", remedy) from None
+        raise ArtifactError("hf policy", f"{file}: {error}", RESTORE) from None
     if unexpected or len(state) != len(trained_weights(policy.model)):
-        raise ArtifactError("hf policy", f"{file}: {len(state)} tensors, not those that are trained", remedy)
+        raise ArtifactError("hf policy", f"{file}: {len(state)} tensors, not those that are trained", RESTORE)
 
 
 def _load_base(spec: HFSpec, cache: Path | None) -> tuple[torch.nn.Module, Any, str]:
     """Model in the spec's dtype, tokenizer, and a digest of the weights."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    where: str | Path = spec.base
-    if spec.base == SMOLLM2:
-        from seal.policy.gguf import convert, file_digest, find_gguf
-
-        source = find_gguf()
-        digest = file_digest(source)
-        root = cache or Path(os.environ.get("SEAL_CACHE") or Path.home() / ".cache" / "seal")
-        where = convert(source, root / f"smollm2-{digest[:16]}")
-    elif Path(spec.base).is_dir():
+    where, digest = _where(spec, cache)
+    if not digest and Path(spec.base).is_dir():
         digest = _folder_digest(Path(spec.base))
-    else:
-        digest = ""
     logging.disable_progress_bar()
-    try:
+    with _there(spec):
         revision, more = spec.revision or None, _sharding(spec)
-        tokenizer = AutoTokenizer.from_pretrained(where, revision=revision)
+        tokenizer = _tokenizer(spec, where)
         with accelerate_aside():
             model = AutoModelForCausalLM.from_pretrained(where, revision=revision, dtype=DTYPES[spec.dtype], **more)
+    return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
+
+
+def _where(spec: HFSpec, cache: Path | None) -> tuple[str | Path, str]:
+    """What transformers opens, and the digest of a base that had to be converted ("" for others)."""
+    if spec.base != SMOLLM2:
+        return spec.base, ""
+    from seal.policy.gguf import convert, file_digest, find_gguf
+
+    source = find_gguf()
+    digest = file_digest(source)
+    root = cache or Path(os.environ.get("SEAL_CACHE") or Path.home() / ".cache" / "seal")
+    return convert(source, root / f"smollm2-{digest[:16]}"), digest
+
+
+def _tokenizer(spec: HFSpec, where: str | Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(where, revision=spec.revision or None)
+
+
+@contextmanager
+def _there(spec: HFSpec) -> Iterator[None]:
+    """What transformers cannot find is a DependencyError."""
+    try:
+        yield
     except (OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         remedy = "check the name and the network, or give a local folder with config.json, tokenizer and safetensors"
         raise DependencyError("base model", f"{spec.base}: {reason}", remedy) from None
-    return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
 
 
 def _sharding(spec: HFSpec) -> dict[str, Any]:

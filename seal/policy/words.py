@@ -61,3 +61,6 @@ class WordCodec:
 
     def encode_action(self, text: str) -> list[int]:
         return [*self.encode(text), END]
+
+    def count(self, text: str) -> int:
+        return len(text.split())

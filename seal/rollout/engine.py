@@ -31,7 +31,9 @@ def play(
     kill asks the policy for the others alone.
     """
     rollouts: list[Rollout] = []
-    batch = min(batch, getattr(env, "live_sessions", None) or batch)  # an environment of processes bounds their number
+    # An environment of processes bounds how many live at once, and so does the memory of a policy with long contexts.
+    of_env, of_policy = getattr(env, "live_sessions", None), getattr(policy, "at_once", None)
+    batch = min(batch, of_env or batch, of_policy(limits) if of_policy else batch)
     policy_hash, ended = policy.hash, on_progress or (lambda n: None)  # of all weights: once, not once a rollout
     for start in range(0, len(requests), batch):
         part = requests[start : start + batch]

@@ -5,6 +5,7 @@ from typing import Any
 
 from seal.core.types import Call, Mode, Result, Rollout, Step, Task, Tokens
 from seal.env.base import Environment, converse, speech
+from seal.interface.feedback import Repeats
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
 from seal.policy.base import Action, Observation, Policy
@@ -38,7 +39,7 @@ class Episode:
         self._ledger = Ledger() if policy.codec else None
         self._steps: list[Step] = []
         self._results: tuple[Result, ...] = ()
-        self._failed: dict[str, int] = {}
+        self._repeats = Repeats()
         self._memory: dict[str, Any] = {}
         self._turn, self._step, self._opened = 0, 0, 0
         if policy.codec:
@@ -114,9 +115,8 @@ class Episode:
         result = self._session.call(call)
         if not result.error_kind:
             return result
-        key = f"{call.name}{sorted(call.arguments.items())!r}"
-        repeats = self._failed[key] = self._failed.get(key, -1) + 1
-        return Result(result.raw, self._view.shown(call, result, self._turn, repeats), result.error_kind)
+        shown = self._view.shown(call, result, self._turn, self._repeats.failed(call))
+        return Result(result.raw, shown, result.error_kind)
 
     def _open_turn(self) -> None:
         task = self.request.task

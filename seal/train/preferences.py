@@ -146,7 +146,7 @@ def pair_batch(
     """Rows chosen, rejected, chosen, rejected, ...; a pair's weight is its rows' advantage (plus and minus).
 
     The weight is that of the root failure (1 with weights "none"), scaled by the label's confidence, mean 1 over pairs.
-    `n_tokens` counts pairs: what the loss is divided by.
+    `divisor` counts pairs: what the loss is divided by.
     """
     pairs = preference_pairs(judged, condition)
     weights = [
@@ -176,7 +176,7 @@ def pair_batch(
         rows=rows,
         weights=tuple(sorted([*weights, *chosen.values(), *others], key=lambda row: (row.rollout_id, row.turn))),
         groups=groups,
-        n_tokens=len(pairs),
+        divisor=len(pairs),
         share_masked=0.0,
         dropped=0,
         excluded=len(judged) - len(usable),

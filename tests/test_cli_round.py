@@ -50,9 +50,19 @@ def test_a_branch_differs_from_its_sibling_only_where_said(workspace):
     assert branch.collect == sibling.collect
 
 
+def test_a_round_is_as_its_parent_and_the_first_of_a_line_as_the_defaults(workspace):
+    main(["round", "new", "r1", "--set", "train.steps=7", "--set", "collect.context=99"])
+    assert main(["round", "new", "r2", "--set", "train.lr=0.5"]) == 0
+    assert main(["round", "branch", "b3", "--from", "r2"]) == 0
+    assert main(["round", "new", "s1", "--parent", "r0"]) == 0
+    found = {name: (e.train.steps, e.collect.context, e.train.lr == 0.5) for name, e in rounds(workspace).items()}
+    assert found["r1"][:2] == (7, 99) and found["r2"] == found["b3"] == (7, 99, True)
+    assert found["s1"][0] != 7 and found["s1"][1] != 99
+
+
 def changed(workspace, name, parent, *words):
-    """The sections in which a new child of `parent` that plays as an arm differs from one that does not."""
-    assert main(["round", "new", f"{name}-plain", "--parent", parent]) == 0
+    """Where a new child of `parent` that plays as an arm differs from the defaults."""
+    assert main(["round", "new", f"{name}-plain", "--parent", "r0"]) == 0
     assert main(["round", "new", name, "--parent", parent, *words]) == 0
     before, found = (asdict(rounds(workspace)[key]) for key in (f"{name}-plain", name))
     places = [(section, key) for section in ("collect", "evolve", "train") for key in found[section]]
@@ -73,6 +83,19 @@ def test_an_arm_knows_the_depth_of_its_round_the_groups_it_plays_and_the_policy_
     nano = PARAMS.replace("{kind: scripted}", "{kind: nano}") + "defaults: {train: {lr: 0.5}}\n"
     (workspace / "params.yaml").write_text(nano)
     assert changed(workspace, "v1", "r0", "--arm", "vanilla")["train.lr"] == PLAIN_RATE["nano"]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65, "R", "a/b"])
+@pytest.mark.parametrize("words", [("new",), ("branch", "--from", "r0")])
+def test_an_id_that_is_none_is_one_error_and_adds_nothing(workspace, capsys, name, words):
+    assert main(["round", *words, name]) == 2
+    said = capsys.readouterr().err
+    assert (name or "empty") in said and "64 at most" in said and (workspace / "params.yaml").read_text() == PARAMS
+
+
+def test_an_empty_parent_is_no_round(workspace, capsys):
+    assert main(["round", "new", "--parent", ""]) == 5
+    assert "known rounds: r0" in capsys.readouterr().err and (workspace / "params.yaml").read_text() == PARAMS
 
 
 @pytest.mark.parametrize("arm", ARMS)
@@ -150,6 +173,7 @@ SETTINGS = {  # what is typed -> what is said of it
     "collect.evolved=99": "at most collect.group_size",
     "diagnose.priority=[a]": "an order of",
     "train.utility.nope=1": "use labels",
+    "evolve.rewrite.url=foo": "http://",
     "parent=r0": "come from the lineage",
     "env.x=1": "come from the lineage",
     "train.lr": "key=value",

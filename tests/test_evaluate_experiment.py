@@ -363,6 +363,8 @@ def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypa
         ("runs", lambda table: _metrics(table, '{"strict": {}}'), "metrics has no 'total'"),
         ("runs", None, "runs.parquet"),
         ("outcomes", None, "outcomes.parquet"),
+        ("outcomes", _all_solved, "seal 3 0: its outcomes do not make"),
+        ("labels", lambda table: table.slice(1), "seal 3 0: labels.parquet has other rates"),
     ):
         path = tmp_path / "results" / f"{name}.parquet"
         whole = path.read_bytes()
@@ -378,6 +380,11 @@ def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypa
         command.run(_args(tmp_path, *words[:-1], str(tmp_path / "file")))
 
 
+def _all_solved(table):
+    at = table.column_names.index("success")
+    return table.set_column(at, "success", pa.array([True] * table.num_rows))
+
+
 def _texts(schema):
     return pa.schema([field.with_type(pa.string()) if field.name == "seed" else field for field in schema])
 
@@ -390,8 +397,9 @@ def test_names_are_read_once_each_and_without_their_spaces(tmp_path, capsys):
     (tmp_path / "params.yaml").write_text(PARAMS)
     command.run(_args(tmp_path, "margin", "--seeds", "1", "--rounds", "1", "--arms", " seal,seal ,vanilla"))
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[2:4]] == [["seal", "1"], ["vanilla", "1"]]
-    with pytest.raises(ParamError, match="--arms"):
-        command.run(_args(tmp_path, "margin", "--arms", ","))
+    for none in (",", ""):
+        with pytest.raises(ParamError, match="--arms"):
+            command.run(_args(tmp_path, "margin", "--arms", none))
     for wrong in ("collect=3", "collect.group_size=abc"):
         with pytest.raises(ParamError, match="collect"):
             command.run(_args(tmp_path, "margin", "--set", wrong))

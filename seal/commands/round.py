@@ -17,14 +17,14 @@ from seal.store.stale import changed_since
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True)
-    new = actions.add_parser("new", help="add a round with the defaults of params.yaml")
+    new = actions.add_parser("new", help="add a round with its parent's parameters (a start's: the defaults)")
     new.add_argument("id", nargs="?", help="default: the next free number")
     new.add_argument("--parent", help="default: the last round")
     branch = actions.add_parser("branch", help="add a second child of a round, with the parameters of its first child")
     branch.add_argument("id")
     branch.add_argument("--from", dest="parent", required=True, metavar="ROUND", help="the round to branch off")
     for action in (new, branch):
-        action.add_argument("--arm", default="", help=f"play as one of experiments: {', '.join(ARMS)}")
+        action.add_argument("--arm", default="", help=f"play as an arm of experiments, over the defaults: {', '.join(ARMS)}")
         action.add_argument(
             "--set", action="append", default=[], metavar="KEY=VALUE", help="what differs, for example train.lr=1e-4"
         )
@@ -37,13 +37,13 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "list":
         print(tree(root, lineage))
         return 0
-    parent = args.parent or _last(lineage)
+    parent = _last(lineage) if args.parent is None else args.parent
     lineage.entry(parent)
-    like = None
-    if args.action == "branch":
-        siblings = lineage.children(parent)
-        like = lineage.round(siblings[0]) if siblings else None
-    name = args.id or next_id(lineage.params, parent)
+    siblings = lineage.children(parent) if args.action == "branch" else []
+    like = lineage.round(siblings[0]) if siblings else None
+    if not like and not args.arm and lineage.depth(parent):  # an arm is a change of the defaults
+        like = lineage.round(parent)
+    name = next_id(lineage.params, parent) if args.id is None else args.id
     with as_typed("--set", args.set, f"rounds.{name}"):
         change = parse_settings(args.set)
         if args.arm:

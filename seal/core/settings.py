@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from seal.core.labels import DEFAULT_PRIORITY, DEFAULT_UTILITY
-from seal.core.typed import later, ranged
+from seal.core.typed import URL, later, ranged
 from seal.core.types import CUE_KINDS, Mode, Split
 
 RECIPE = 1  # version of what the stages compute; a round keeps the one it was made with
@@ -79,7 +79,7 @@ class GateParams:
 class RewriteParams:
     """A model behind `url` (OpenAI-compatible, up to /v1; "": none) that rewords new cues; see JudgeParams."""
 
-    url: str = ""
+    url: str = field(default="", metadata=URL)
     model: str = ""
     key_env: str = ""
     seconds: float = ranged(60.0, 0.1)
@@ -179,7 +179,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a new round takes where nothing else is said."""
+    """What the first round of a line takes where nothing else is said."""
 
     collect: CollectParams = field(default_factory=CollectParams)
     diagnose: DiagnoseParams = field(default_factory=DiagnoseParams)

@@ -107,12 +107,13 @@ def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str])
             remedy = "these arms, seeds, rounds and parameters do not make it, so it would be lost: name another folder"
             raise ParamError("--results", told, remedy)
     outcomes: dict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
-    pulled: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
+    rated, pulled = (defaultdict(dict) for _ in range(2))  # (arm, seed, round) -> label -> share
     for row in read_result(folder, "outcomes"):
         outcomes[row["arm"], row["seed"], row["round"]].append([row[name] for name in OUTCOME])
     for row in read_result(folder, "labels"):
-        if row["pull"] is not None:
-            pulled[row["arm"], row["seed"], row["round"]][row["label"]] = row["pull"]
+        for name, found in (("rate", rated), ("pull", pulled)):
+            if row[name] is not None:
+                found[row["arm"], row["seed"], row["round"]][row["label"]] = row[name]
     restored = 0
     for run in runs:
         key = run["arm"], run["seed"], run["round"]
@@ -120,8 +121,11 @@ def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str])
         if len(outcomes[key]) != run["outcomes"]:
             told = f"{folder}: {len(outcomes[key])} of {run['outcomes']} outcomes of {' '.join(map(str, key))}"
             raise ArtifactError("results", told, mend(folder))
+        metrics = _metrics(folder, run)
+        if told := _contradicts(metrics, outcomes[key], rated[key]):
+            raise ArtifactError("results", f"{folder}: {' '.join(map(str, key))}: {told}", mend(folder))
         if not path.exists() or read_record(path, RECORD)["digest"] != run["digest"]:
-            write_json(path, record(run["digest"], _metrics(folder, run), pulled[key], outcomes[key]))
+            write_json(path, record(run["digest"], metrics, pulled[key], outcomes[key]))
             restored += 1
     return restored
 
@@ -159,6 +163,19 @@ def _metrics(folder: Path, run: Mapping[str, Any]) -> dict[str, Any]:
     if told := unlike(metrics, METRICS, "metrics"):
         raise ArtifactError("results", f"{path}: {told}", mend(path))
     return metrics
+
+
+def _contradicts(metrics: Mapping[str, Any], outcomes: Sequence[Sequence[Any]], rates: Mapping[str, float]) -> str:
+    """What the other tables say otherwise than the metrics of a run: they are of another one. "" where they agree."""
+    if rates != metrics.get("labels", {}):
+        return "labels.parquet has other rates than its metrics"
+    bare: dict[str, list[bool]] = defaultdict(list)
+    for split, mode, _, _, success, _ in outcomes:
+        if mode == "off":
+            bare[split].append(success)
+    scores = [sum(solved) / len(solved) for solved in bare.values()]
+    mean = metrics["strict"]["mean"]
+    return "" if any(abs(score - mean) < 1e-5 for score in scores) else f"its outcomes do not make {mean:.3f}"
 
 
 def as_outcomes(rows: Iterable[Mapping[str, Any]]) -> list[list[Any]]:

@@ -65,6 +65,7 @@ def served(answer):
         ("Call refund first.", False),  # loses verify
         ("Call refund after verify for zanzibar.", False),  # a word of a task
         ("Hurry: refund after verify!", False),  # a word without a source
+        ("Use this tool only\nafter verify.", False),  # two lines
         ("after verify", False),  # the same
         ("", False),
     ],

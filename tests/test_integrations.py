@@ -1,6 +1,7 @@
 """Evolved docs and recovery feedback around real tools of plain Python, LangChain and AutoGen; off changes none."""
 
 import asyncio
+import functools
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, FunctionExecutionResultMessage, RequestUsage
 from autogen_core.tools import FunctionTool, StaticWorkbench
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException, tool
+from langchain_core.tools import InjectedToolArg, StructuredTool, Tool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from seal.core.errors import ParamError
@@ -149,6 +150,78 @@ def test_two_tools_of_one_name_are_refused():
             make()
 
 
+class Callable:
+    def __call__(self, order: str) -> str:
+        return order
+
+
+async def later(order: str) -> str:
+    return order
+
+
+def many(*orders: str) -> str:
+    return ""
+
+
+def bare(order) -> str:
+    return order
+
+
+@pytest.mark.parametrize(
+    ("unfit", "says"),
+    [
+        (functools.partial(refund, "1"), r"functools.partial.* \(partial\)\n.*give a function"),
+        (Callable(), r"\(Callable\)\n.*give a function"),
+        (int, "<class 'int'>.*\n.*give a function"),
+        (lambda: "", "give a function"),
+        ("refund", r"'refund' \(str\)\n.*give a function"),
+        (max, "max: no signature"),
+        (later, "later: it is async"),
+        (many, r"orders: \*orders"),
+        (bare, "order: no type hint"),
+    ],
+)
+def test_what_cannot_be_a_plain_tool_is_refused(unfit, says):
+    with pytest.raises(ParamError, match=says):
+        PlainTools([verify, unfit], STATE)
+
+
+def test_methods_and_wrapped_functions_are_plain_tools():
+    tools = PlainTools([functools.lru_cache(verify), Callable().__call__], STATE)
+    assert tools.call("verify", {"order": "1"}) == "verified 1" and tools.call("__call__", {"order": "1"}) == "1"
+
+
+@pytest.mark.parametrize("state", [None, {"version": 1, "items": []}, "interface.json", Path("interface.json")])
+def test_what_is_no_interface_is_refused(state):
+    makers = (
+        lambda: PlainTools([refund], state),
+        lambda: langchain.evolve_tools([tool(refund)], state),
+        lambda: autogen.evolve_tools([FunctionTool(refund, "x")], state),
+    )
+    for make in makers:
+        with pytest.raises(ParamError, match=rf"interface: .*\({type(state).__name__}\)\n.*load_interface"):
+            make()
+
+
+def test_what_is_no_tool_of_the_framework_is_refused():
+    makers = {
+        "tools: .*\n.*a list": (
+            lambda: PlainTools(refund, STATE),
+            lambda: PlainTools(None, STATE),
+            lambda: langchain.evolve_tools(tool(refund), STATE),
+            lambda: autogen.evolve_tools(FunctionTool(refund, "x"), STATE),
+        ),
+        "tool: <function refund.*\n.*make it one": (
+            lambda: langchain.evolve_tools([refund], STATE),
+            lambda: autogen.evolve_tools([refund], STATE),
+        ),
+    }
+    for says, made in makers.items():
+        for make in made:
+            with pytest.raises(ParamError, match=says):
+                make()
+
+
 def test_modes_of_third_party_tools():
     docs, feedback = (PlainTools([refund], STATE, mode) for mode in ("docs_only", "feedback_only"))
     assert docs.schemas() == PlainTools([refund], STATE).schemas() and " | " not in docs.call("refund", NEW)
@@ -216,8 +289,40 @@ def test_langchain_keeps_artifacts_and_refuses_injected_arguments():
         """Whose."""
         return user
 
-    with pytest.raises(ParamError, match="injected: user"):
-        langchain.evolve_tools([tool(secret)], STATE)
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    for made in (tool(secret), StructuredTool(name="secret", description="", args_schema=schema, func=secret)):
+        with pytest.raises(ParamError, match="injected: user"):
+            langchain.evolve_tools([made], STATE)
+
+
+def test_langchain_tools_with_a_json_schema_hold_the_notes():
+    """As MCP adapters make them."""
+    reason = {"type": "string", "description": "why"}
+    schema = {"type": "object", "properties": {"order": {"type": "string"}, "reason": reason}, "required": ["order"]}
+
+    async def asks(**arguments):
+        return refund(**arguments), None
+
+    kinds = {"coroutine": asks, "response_format": "content_and_artifact"}
+    made = StructuredTool(name="refund", description="Give money back.", args_schema=schema, **kinds)
+    (evolved,) = langchain.evolve_tools([made], STATE)
+    function = convert_to_openai_tool(evolved)["function"]
+    assert function["description"] == "Give money back. (after verify)"
+    assert function["parameters"]["properties"]["reason"]["description"] == "why (damaged K3 late K7)"
+    assert function["parameters"]["required"] == ["order"] and schema["properties"]["reason"] is reason
+    assert asyncio.run(evolved.ainvoke(asked(OK))).content == "refunded 1"
+    assert asyncio.run(evolved.ainvoke(asked(NEW))).content == "refused: not yet verified | after verify"
+
+
+def test_langchain_tools_of_one_string_keep_their_schema():
+    made = Tool("refund", lambda order: refund(order, "K3"), "Give money back.")
+    (evolved,) = langchain.evolve_tools([made], STATE)
+    function, was = (convert_to_openai_tool(one)["function"] for one in (evolved, made))
+    assert function["description"] == "Give money back. (after verify)"
+    assert function["parameters"]["required"] == was["parameters"]["required"] == ["__arg1"]
+    assert function["parameters"]["properties"] == {"__arg1": {"type": "string"}}
+    assert evolved.invoke(asked({"__arg1": "1"})).content == "refunded 1"
+    assert evolved.invoke(asked({"__arg1": "new"})).content == "refused: not yet verified | after verify"
 
 
 def test_langchain_tools_that_handle_their_errors_still_get_recovery():

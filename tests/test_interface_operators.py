@@ -55,6 +55,12 @@ def test_a_fact_with_nothing_to_tell_has_no_note():
     assert operators.note(Fact("t", "p", "enum", "any text at all")) is None
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\u2028", "\x00"])
+def test_a_fact_that_fits_into_no_line_has_no_note(end):
+    fact = Fact("default", "join", "sep", f"a{end}b")
+    assert operators.note(fact) is operators.recovery(fact) is None
+
+
 def test_recovery_repeats_the_note_under_the_parameter():
     assert operators.recovery(Fact("t", "reason", "enum", {"late": "K1"})).text == "reason= late K1"
     assert operators.recovery(Fact("t", "", "needs", ["verify"])).text == "after verify"

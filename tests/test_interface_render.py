@@ -11,6 +11,7 @@ from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, CallError, Note, Param, Result, Task, ToolDoc, UserTurn
 from seal.env.base import Documented
 from seal.interface.feedback import feedback, parse_feedback, raw_error
+from seal.interface.operators import CALL_EXAMPLES, RECOVERY_TEMPLATES
 from seal.interface.render import MODES, hints, render
 from seal.interface.state import InterfaceState, Item, load_interface
 from seal.interface.view import View
@@ -258,8 +259,11 @@ def test_state_survives_its_file(tmp_path):
     path = tmp_path / "interface.json"
     path.write_text(STATE.to_json())
     assert load_interface(path) == STATE and load_interface(path).hash == STATE.hash
-    with pytest.raises(ArtifactError, match="dvc checkout"):
+    assert load_interface(str(path)) == STATE
+    with pytest.raises(ArtifactError, match="none.json is not there\n.*name an interface.json"):
         load_interface(tmp_path / "none.json")
+    with pytest.raises(ParamError, match="dict is no path"):
+        load_interface({"version": 1, "items": []})
 
 
 ROW = {"kind": "enum", "target": "t.p", "where": "docs", "text": "one of A B", "label": "", "born_in": "r1"}
@@ -280,13 +284,45 @@ ROW = {"kind": "enum", "target": "t.p", "where": "docs", "text": "one of A B", "
         ({"text": ""}, r"items\[0\]: target and text must not be empty"),
         ({"text": None}, r"items\[0\]\.text is no str"),
         ({"extra": 1}, r"items\[0\]: unknown key 'extra'"),
+        ({"text": " "}, r"items\[0\]: target and text must not be empty"),
+        ({"target": "t\ud800"}, r"items\[0\]: target .*must be one line"),
+        *(({"text": f"a{c}b"}, r"items\[0\]: text .*must be one line") for c in "\n\r\x00\x1b\x85\u2028\ud800"),
+        *(
+            ({"kind": kind, "text": text}, rf"items\[0\]: text .*: {says}")
+            for kind in ("recover_any", "call_format")
+            for text, says in (
+                ("give {foo}", r"unknown slot \{foo\}; the slots are \{missing\}"),
+                ("give {missing} {0}", r"unknown slot \{0\}"),
+                ("give {{foo}}", r"unknown slot \{foo\}"),
+                ("give {0.__class__}", "a brace that is no slot"),
+                ("give {missing!r}", "a brace that is no slot"),
+                ("give {", "a brace that is no slot"),
+                ("give missing}", "a brace that is no slot"),
+            )
+        ),
+        ({"kind": "recover_any", "text": 'give {"a": 1}'}, "a brace that is no slot"),
     ],
 )
 def test_a_state_from_elsewhere_is_checked(tmp_path, changed, says):
     path = tmp_path / "interface.json"
     path.write_text(json.dumps({"version": 1, "items": [ROW | changed]}))
-    with pytest.raises(ArtifactError, match=says):
+    with pytest.raises(ArtifactError, match=says) as error:
         load_interface(path)
+    assert error.value.remedy.startswith("mend it, or copy it anew")
+
+
+TEMPLATES = [
+    *(("recover_any", text) for text in (*RECOVERY_TEMPLATES.values(), "100 %s of {missing} {types}")),
+    *(("call_format", text) for text in (*CALL_EXAMPLES.values(), "call {nearest} as { } or {}")),
+    ("enum", "one of {a} {0.b} {"),  # a value, which nothing fills
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), TEMPLATES)
+def test_whole_templates_and_braces_of_values_are_read(tmp_path, kind, text):
+    path, state = tmp_path / "interface.json", InterfaceState((Item(**ROW | {"kind": kind, "text": text}),))
+    path.write_text(state.to_json())
+    assert load_interface(path) == state
 
 
 @pytest.mark.parametrize(
@@ -294,11 +330,13 @@ def test_a_state_from_elsewhere_is_checked(tmp_path, changed, says):
     [
         ({"version": 99, "items": []}, "version 99\n.*reads versions 1 to 2"),
         ({"version": 0, "items": []}, "version 0"),
+        ({"version": True, "items": []}, "version True"),
+        ({"version": 1, "items": [], "mode": "full"}, "unknown key 'mode'; known: version, items"),
         ({"items": []}, "no 'version'"),
         ({"version": 1, "items": [{"kind": "enum"}]}, r"items\[0\] has no 'target'"),
         ({"version": 1, "items": [ROW, ROW]}, r"items\[1\]: id '\w{8}' is there twice"),
         ({"version": 1, "items": [ROW, 7]}, r"items\[1\] is no object"),
-        ([], "it is no object"),
+        ([], "it is no object\n.*mend it, or copy it anew"),
     ],
 )
 def test_a_file_that_is_no_state_is_told_from_one(tmp_path, content, says):

@@ -8,7 +8,7 @@ from autogen_core.tools import BaseTool, Tool, ToolSchema
 
 from seal.core.types import Mode
 from seal.env.custom.schema import tool_doc
-from seal.integrations.guide import Guide
+from seal.integrations.guide import Guide, each_is
 from seal.interface.export import annotated, noted
 from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
@@ -59,10 +59,11 @@ def evolve_tools(tools: Sequence[Tool], state: InterfaceState, mode: Mode = "ful
     """The same tools for `AssistantAgent(tools=...)` or a workbench; in mode "off" the very ones.
 
     Call it once a conversation: repeated failures are counted. A name that no tool has is answered by AutoGen itself.
-    Raises ParamError for two tools of one name.
+    Raises ParamError for two tools of one name, and for what is no tool or no interface.
     """
     if check_mode(mode) == "off":
         return list(tools)
+    tools = each_is(tools, Tool, "make it one: autogen_core.tools.FunctionTool(function, description)")
     docs = [tool_doc(tool.name, tool.description, tool.schema.get("parameters") or {}) for tool in tools]
     guide = Guide(docs, state, mode)
     return [EvolvedTool(tool, guide) for tool in tools]

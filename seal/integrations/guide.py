@@ -19,10 +19,13 @@ class Guide:
     """The tools `docs` (bare, by the names that the cues target) under `state` in `mode`.
 
     It counts the calls that failed, since a repeated one is told so: make one a conversation, or `reset` it.
-    Raises ParamError for a mode that there is not, and for two tools of one name.
+    Raises ParamError for a mode that there is not, for two tools of one name, and for what is no interface.
     """
 
     def __init__(self, docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full"):
+        if not isinstance(state, InterfaceState):
+            remedy = "read one: load_interface(path of an interface.json); InterfaceState() is the bare one"
+            raise ParamError("interface", shown(state), remedy)
         self._bare, self._state, self._mode = tuple(docs), state, check_mode(mode)
         self.docs = by_name(render(docs, state, mode), [doc.name for doc in docs])
         self.reset()
@@ -50,6 +53,23 @@ class Guide:
     def reset(self) -> None:
         """A new conversation: nothing has failed yet."""
         self._repeats = Repeats()
+
+
+def shown(value: object) -> str:
+    """A value that is not what was wanted, in few words."""
+    text = repr(value)
+    return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
+
+
+def each_is(tools: Iterable[T], kind: type, remedy: str) -> list[T]:
+    """The tools as a list. Raises ParamError for one that is no `kind`, and for what is no list of tools."""
+    if isinstance(tools, kind) or not isinstance(tools, Iterable):
+        raise ParamError("tools", shown(tools), "give a list of tools")
+    tools = list(tools)
+    for tool in tools:
+        if not isinstance(tool, kind):
+            raise ParamError("tool", shown(tool), remedy)
+    return tools
 
 
 def by_name(tools: Iterable[T], names: Sequence[str]) -> dict[str, T]:

@@ -5,12 +5,13 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from seal.core.errors import ParamError
 from seal.core.types import Json, Mode, ToolDoc
 from seal.env.custom.schema import tool_doc
-from seal.integrations.guide import Guide
+from seal.integrations.guide import Guide, each_is
 from seal.interface.export import annotated, noted
 from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
@@ -22,10 +23,11 @@ def evolve_tools(tools: Sequence[BaseTool], state: InterfaceState, mode: Mode = 
 
     Mode "off": the very tools, which raise where they raise. Cues find a tool by its name. Call it once a conversation:
     repeated failures are counted. Raises ParamError for a tool with injected arguments, which a wrapper would not be
-    given, and for two tools of one name.
+    given, for two tools of one name, and for what is no tool or no interface.
     """
     if check_mode(mode) == "off":
         return list(tools)
+    tools = each_is(tools, BaseTool, "make it one: langchain_core.tools.tool(function)")
     schemas = [schema_of(tool) for tool in tools]
     docs = [tool_doc(tool.name, tool.description, schema) for tool, schema in zip(tools, schemas, strict=True)]
     guide = Guide(docs, state, mode)
@@ -33,10 +35,15 @@ def evolve_tools(tools: Sequence[BaseTool], state: InterfaceState, mode: Mode = 
 
 
 def schema_of(tool: BaseTool) -> Json:
-    """The JSON schema of a tool's arguments, as a model is shown it."""
+    """The JSON schema of a tool's arguments, as a model is shown it. Raises ParamError for injected arguments."""
+    if isinstance(tool, Tool) and tool.args_schema is None:  # one string, whatever its function calls it
+        return convert_to_openai_tool(tool)["function"]["parameters"]
     shown = tool.tool_call_schema
-    schema = shown if isinstance(shown, dict) else shown.model_json_schema()
-    if hidden := sorted(tool.get_input_schema().model_fields.keys() - (schema.get("properties") or {}).keys()):
+    # a dict (as MCP adapters give it) is shown whole: only the function can ask for more
+    given = isinstance(shown, dict)
+    schema, fields = (shown, ()) if given else (shown.model_json_schema(), tool.get_input_schema().model_fields)
+    injected = getattr(tool, "_injected_args_keys", ())  # langchain-core 1.0 has none
+    if hidden := sorted({*fields, *injected} - (schema.get("properties") or {}).keys()):
         remedy = "use tools whose arguments a model gives"
         raise ParamError(f"tool {tool.name}", f"injected: {', '.join(hidden)}", remedy)
     return schema

@@ -6,23 +6,26 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Mode, ToolDoc
 from seal.env.custom.plain import plain
 from seal.env.custom.signature import Refused, bind, doc_of
-from seal.integrations.guide import Guide, by_name
+from seal.integrations.guide import Guide, by_name, each_is, shown
 from seal.interface.export import noted, openai_tools
 from seal.interface.state import InterfaceState
+
+_REMEDY = "give a function: def name(key: str) -> str, which may call what you have"
 
 
 class PlainTools:
     """Functions with type hints under a learning interface.
 
-    Raises ParamError for one that cannot be a tool, and for two of one name.
+    Raises ParamError for one that cannot be a tool, for two of one name, and for what is no interface.
     """
 
     def __init__(self, functions: Iterable[Callable[..., Any]], state: InterfaceState, mode: Mode = "full"):
-        functions = tuple(functions)
-        self._functions = by_name(functions, [function.__name__ for function in functions])
+        functions = each_is(functions, Callable, _REMEDY)
+        self._functions = by_name(functions, [_name_of(function) for function in functions])
         self._bare = tuple(doc_of(name, function) for name, function in self._functions.items())
         self._state, self._mode = state, mode
         self.guide = Guide(self._bare, state, mode)
@@ -67,6 +70,18 @@ class PlainTools:
 
         wrapped.__doc__ = _docstring(doc)
         return wrapped
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """What a model calls it by. Raises ParamError for a class, and for what has no name or no signature."""
+    name = getattr(function, "__name__", "")
+    if inspect.isclass(function) or not isinstance(name, str) or not name.isidentifier():
+        raise ParamError("tool", shown(function), _REMEDY)
+    try:
+        inspect.signature(function)
+    except ValueError as error:  # some of those written in C
+        raise ParamError(f"tool {name}", str(error), _REMEDY) from None
+    return name
 
 
 def _docstring(doc: ToolDoc) -> str:

@@ -13,7 +13,7 @@ from seal.core.types import CUE_KINDS, Fact, Json
 from seal.interface.feedback import LOOP, SYNTAX
 from seal.interface.mine import Mined
 from seal.interface.render import ANY_CATEGORY
-from seal.interface.state import Item, target_of
+from seal.interface.state import Item, is_one_line, target_of
 from seal.tools.phrases import FACT_TEXTS
 
 # Error kind (or SYNTAX, LOOP) -> template; the words in braces are filled by seal.interface.slots.
@@ -77,10 +77,10 @@ class Cue:
 
 
 def note(fact: Fact) -> Cue | None:
-    """The doc note of a fact; None where the fact has nothing to tell."""
+    """The doc note of a fact; None where the fact has nothing to tell, or nothing that fits into a line."""
     write = FACT_TEXTS.get(fact.kind)
     text = write(fact.value) if write else ""
-    return Cue(fact.kind, target_of(fact.tool, fact.param), "docs", text, fact) if text else None
+    return Cue(fact.kind, target_of(fact.tool, fact.param), "docs", text, fact) if text and is_one_line(text) else None
 
 
 def recovery(fact: Fact) -> Cue | None:

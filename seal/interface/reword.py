@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from seal.interface import operators
 from seal.interface.guard import Guard, words
-from seal.interface.state import Item
+from seal.interface.state import Item, is_one_line
 
 Rewrite = Callable[[Item], str]
 # Words that tell nothing and turn nothing round: no `not`, `before` or `after`; no `or`, no `to` between two codes.
@@ -30,7 +30,7 @@ def reword(item: Item, rewrite: Rewrite, guard: Guard) -> str:
         return ""
     text = rewrite(item)
     new = replace(guard, allowed=guard.allowed | GLUE)
-    same = text != item.text and _says(item, text) and not new.reasons(replace(item, text=text))
+    same = text != item.text and is_one_line(text) and _says(item, text) and not new.reasons(replace(item, text=text))
     return text if same else ""
 
 

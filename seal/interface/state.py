@@ -2,14 +2,17 @@
 
 import hashlib
 import json
+import os
 import re
+import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from seal.core.errors import ArtifactError
+from seal.core.errors import ArtifactError, ParamError, mended_by
 from seal.core.types import CUE_KINDS, Json
+from seal.interface.slots import SLOT, SLOTS
 from seal.store.files import read_json, unlike
 
 VERSION = 2  # the newest of interface.json; see InterfaceState
@@ -87,15 +90,35 @@ class InterfaceState:
 _TEXTS = dict.fromkeys(("kind", "target", "where", "text", "label", "born_in"), str)
 _KEYS = {**_TEXTS, "id": str, "support": int, "status": str, "evidence": dict}
 _CHOICES = {"kind": CUE_KINDS, "where": get_args(Place), "status": get_args(Status)}
+_FILE = {"version": int, "items": [_TEXTS]}
+_LINE_BREAKERS = frozenset({"Cc", "Zl", "Zp", "Cs"})  # control characters, other line ends, halves of characters
+_NO_JSON = re.compile(r'\{(?!\s*\\?["}])')  # a brace that opens no JSON object
+_BRACE = re.compile(r"[{}]")
+_HOME = "a round's is data/rounds/<id>/interface.json, which `dvc checkout` restores"
+_REMEDY = f"mend it, or copy it anew from where it was made: {_HOME}"
 
 
-def load_interface(path: Path) -> InterfaceState:
+def is_one_line(text: str) -> bool:
+    """Whether it can be read in the line of another text: no line ends, no control characters."""
+    return not any(unicodedata.category(character) in _LINE_BREAKERS for character in text)
+
+
+def load_interface(path: str | Path) -> InterfaceState:
     """Read `interface.json`; `id`, `support`, `status` and `evidence` may be left out of an item.
 
-    Raises ArtifactError when the file is missing or is not one.
+    Raises ArtifactError when the file is missing or is not one, ParamError for what is no path.
     """
-    found = read_json(path, {"version": int, "items": [_TEXTS]})
-    if found["version"] not in range(1, VERSION + 1):
+    if not isinstance(path, str | os.PathLike):
+        raise ParamError("interface", f"{type(path).__name__} is no path", "give the path of an interface.json")
+    path = Path(path)
+    if not path.exists():
+        raise ArtifactError("interface", f"{path} is not there", f"name an interface.json: {_HOME}")
+    with mended_by(_REMEDY):
+        found = read_json(path, _FILE)
+    if unknown := sorted(found.keys() - _FILE.keys()):
+        told = f"unknown key {unknown[0]!r}; known: {', '.join(_FILE)}"
+        raise ArtifactError("interface", f"{path}: {told}", _REMEDY)
+    if isinstance(found["version"], bool) or found["version"] not in range(1, VERSION + 1):
         remedy = f"this SEAL reads versions 1 to {VERSION}: install the one that wrote it"
         raise ArtifactError("interface", f"{path}: version {found['version']}", remedy)
     ids: set[str] = set()
@@ -103,8 +126,7 @@ def load_interface(path: Path) -> InterfaceState:
     for i, row in enumerate(found["items"]):
         item = Item(**{key: row[key] for key in row.keys() & _KEYS.keys() - {"id"}})
         if told := _fault(row, item, ids):
-            remedy = "mend it, or restore it with `dvc checkout`"
-            raise ArtifactError("interface", f"{path}: items[{i}]: {told}", remedy)
+            raise ArtifactError("interface", f"{path}: items[{i}]: {told}", _REMEDY)
         ids.add(item.id)
         items.append(item)
     return InterfaceState(tuple(items), found["version"])
@@ -119,10 +141,30 @@ def _fault(row: Mapping[str, Json], item: Item, ids: Collection[str]) -> str:
     for key, choices in _CHOICES.items():
         if getattr(item, key) not in choices:
             return f"{key} {getattr(item, key)!r}; use one of {', '.join(choices)}"
-    if not item.target or not item.text:
+    if not item.target.strip() or not item.text.strip():
         return "target and text must not be empty"
+    for key, value in (("target", item.target), ("text", item.text)):
+        if not is_one_line(value):
+            return f"{key} {value!r}; it must be one line without control characters"
+    if told := _slot_fault(item):
+        return f"text {item.text!r}: {told}"
     if isinstance(item.support, bool) or item.support < 0:
         return f"support {item.support!r}; it counts failing turns"
     if row.get("id", item.id) != item.id:
         return f"id {row['id']!r} is not that of its kind, target and text, {item.id!r}: leave it out"
     return f"id {item.id!r} is there twice" if item.id in ids else ""
+
+
+def _slot_fault(item: Item) -> str:
+    """What is wrong with the slots of a template; "" when nothing is, and for texts that are none.
+
+    The example of a call may hold JSON objects, no other template a brace that is no slot.
+    """
+    if item.kind not in ("recover_any", "call_format"):
+        return ""
+    rest = SLOT.sub(lambda slot: "" if slot[1] in SLOTS else slot[0], item.text)
+    known = f"the slots are {', '.join(f'{{{name}}}' for name in SLOTS)}"
+    if unknown := SLOT.search(rest):
+        return f"unknown slot {unknown[0]}; {known}"
+    broken = rest.count("{") != rest.count("}") or (_NO_JSON if item.kind == "call_format" else _BRACE).search(rest)
+    return f"a brace that is no slot; {known}" if broken else ""

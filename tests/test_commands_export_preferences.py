@@ -149,6 +149,14 @@ def test_rows_are_the_played_tokens_up_to_the_diagnosed_turn(workspace, until, t
 
 
 @pytest.mark.slow
+def test_a_round_named_twice_is_paired_once(workspace, tmp_path):
+    root, _, _ = workspace
+    for out, names in (("once", ["r1"]), ("twice", ["r1", "r1"])):
+        assert main(["export", "preferences", *names, "--out", str(tmp_path / out), "--root", str(root)]) == 0
+    assert (tmp_path / "twice").read_text() == (tmp_path / "once").read_text() != ""
+
+
+@pytest.mark.slow
 def test_a_round_that_is_not_there_or_not_diagnosed_is_one_error(workspace, tmp_path, capsys):
     root, _, _ = workspace
     out = tmp_path / "p.jsonl"

@@ -100,6 +100,40 @@ def test_check_of_a_built_in_domain(seal):
     assert code == 0 and "official" not in told and told["turns"][0]["primary"] == "invalid_tool_call"
 
 
+@pytest.fixture
+def at(tmp_path, monkeypatch):
+    """Go to a folder: a workspace with these environments, or none."""
+
+    def go(envs=""):
+        if envs:
+            (tmp_path / "params.yaml").write_text(f"envs: {envs}\n")
+            (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+        monkeypatch.chdir(tmp_path)
+
+    return go
+
+
+def test_check_knows_the_tasks_of_the_workspace_and_elsewhere_those_of_the_defaults(seal, at):
+    words = ("check", "--env", "shop", "--task", "shop_base_s130")
+    at()
+    code, told = seal([], *words)
+    assert code == 2 and "500 tasks, shop_base_s000 to shop_long_context_s124" in told
+    at("{compliance: {}}")
+    assert seal([], *words) == (code, told)
+    at("{shop: {train: 120, dev: 1, test: 10}}")
+    assert seal([], *words)[0] == 0
+    code, told = seal([], *words[:-1], "shop_base_s131")
+    assert code == 2 and "524 tasks, shop_base_s000 to shop_long_context_s130" in told
+
+
+def test_call_knows_the_tasks_of_the_workspace_too(seal, at):
+    words = ("call", "--task", "airline_0", "--env")
+    at("{tau2: {domain: retail}}")
+    assert seal([], *words, "tau2:airline") == (0, [])
+    code, told = seal([], *words, "tau2")
+    assert code == 2 and "retail_0 to retail_" in told
+
+
 @pytest.mark.parametrize(
     ("stdin", "words", "code", "told"),
     [

@@ -14,6 +14,7 @@ from seal.core.params import (
     load_params,
     parse_params,
 )
+from seal.core.settings import RewriteParams
 from seal.core.typed import plain, read
 
 
@@ -95,6 +96,55 @@ def test_what_is_wrong_is_named(data, key, remedy):
         parse_params(data)
     assert error.value.thing == key
     assert remedy in error.value.remedy
+
+
+@pytest.mark.parametrize("value", [[], "", 0, False, ["a"], "r1"])
+@pytest.mark.parametrize("key", ["run", "flow", "envs", "starts", "defaults", "rounds"])
+def test_a_section_is_a_mapping_or_empty(key, value):
+    with pytest.raises(ParamError, match="mapping") as error:
+        parse_params({key: value})
+    assert error.value.thing == key
+    assert parse_params({key: None}) == parse_params({key: {}}) == parse_params({})
+
+
+def test_an_environment_is_a_mapping_or_empty():
+    assert parse_params(params(envs={"shop": None})) == parse_params(params())
+    with pytest.raises(ParamError, match="mapping"):
+        parse_params(params(envs={"shop": []}))
+
+
+@pytest.mark.parametrize("section", ["starts", "rounds"])
+def test_an_id_has_at_most_64_characters(section):
+    def named(name: str) -> dict:
+        found = entry() if section == "rounds" else start(kind="scripted")["r0"]
+        return params(**{section: {name: found}})
+
+    assert "x" * 64 in getattr(parse_params(named("x" * 64)), section)
+    for name in ("x" * 65, ""):
+        with pytest.raises(ParamError, match="64 at most"):
+            parse_params(named(name))
+
+
+URLS = {
+    "defaults.evolve.rewrite.url": lambda url: params(defaults={"evolve": {"rewrite": {"url": url}}}),
+    "rounds.r1.evolve.rewrite.url": lambda url: params(
+        rounds={"r1": entry(evolve=plain(EvolveParams()) | {"rewrite": plain(RewriteParams()) | {"url": url}})}
+    ),
+    "envs.custom.judge.url": lambda url: params(envs={"shop": {}, "custom": {"judge": {"url": url}}}),
+    "envs.tau2.url": lambda url: params(envs={"shop": {}, "tau2": {"url": url}}),
+    "starts.r0.policy.url": lambda url: params(starts=start(kind="endpoint", url=url, model="m")),
+    "starts.r0.policy.serve.url": lambda url: params(starts=start(kind="hf", serve={"url": url})),
+}
+
+
+@pytest.mark.parametrize("key", URLS)
+def test_a_server_is_an_http_url_or_none(key):
+    for url in ("", "http://localhost:8000/v1", "https://[::1]:8000", "https://a.b"):
+        parse_params(URLS[key](url))
+    for url in ("foo", "ftp://x", "localhost:8000/v1", "http://", "https:///v1", " http://x", "http://x y"):
+        with pytest.raises(ParamError, match="http://localhost:8000/v1") as error:
+            parse_params(URLS[key](url))
+        assert (error.value.thing, error.value.value) == (key, url)
 
 
 def test_yaml_numbers_in_exponent_form_are_numbers(tmp_path):

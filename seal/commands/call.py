@@ -5,10 +5,9 @@ from pathlib import Path
 
 from seal.commands import json_io
 from seal.commands.check import task_named
-from seal.commands.custom_env import session_named
+from seal.commands.custom_env import env_named, session_named
 from seal.core.errors import ParamError, SealError
 from seal.core.types import Call, Json
-from seal.env import load_env
 
 CONFIG_SHAPE = 'give BFCL\'s initial_config: {"ClassName": {...}}'
 SHAPE = 'a list of calls: [{"name": "tool", "arguments": {"parameter": value}}, ...]'
@@ -34,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     refuse_unused(args, kind)
     calls = calls_of(json_io.read_stdin(SHAPE))
     if kind == "tau2":
-        env = load_env(args.env)
+        env = env_named(args.env)
         conversation = env.open(task_named(env, args.task))
         json_io.write([conversation.call(call).shown for call in calls])
         return 0

@@ -22,7 +22,8 @@ EXAMPLE = """seal check --env bfcl --task multi_turn_base_0 <<< '[[["cd(folder=\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     json_io.describe_stdin(parser, SHAPE + READ, EXAMPLE)
-    parser.add_argument("--env", required=True, metavar="ENV", help=f"{', '.join(NAMES)}, custom:my.tools, tau2:solo")
+    known = f"{', '.join(NAMES)}, custom:my.tools, tau2:solo; by name alone, as params.yaml has it"
+    parser.add_argument("--env", required=True, metavar="ENV", help=known)
     parser.add_argument("--task", required=True, metavar="ID")
 
 
@@ -55,9 +56,11 @@ def run(args: argparse.Namespace) -> int:
 
 def task_named(env: Environment, task_id: str) -> Task:
     """Raises ParamError for an unknown one."""
-    found = next((task for task in env.tasks() if task.task_id == task_id), None)
+    tasks = env.tasks()
+    found = next((task for task in tasks if task.task_id == task_id), None)
     if found is None:
-        raise ParamError("--task", task_id or "none", f"tasks of {env.name} are named like {env.tasks()[0].task_id}")
+        remedy = f"{env.name} as it is set here has {len(tasks)} tasks, {tasks[0].task_id} to {tasks[-1].task_id}"
+        raise ParamError("--task", task_id or "none", remedy)
     return found
 
 

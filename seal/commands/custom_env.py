@@ -1,8 +1,9 @@
-"""The user's own tools, for the single-shot verbs: `custom` as in params.yaml, `custom:my_pkg.my_tools` as it is."""
+"""Environments for the single-shot verbs, the user's own tools among them: by a name of params.yaml as it stands there,
+`custom:my_pkg.my_tools` as it is."""
 
 from pathlib import Path
 
-from seal.core.errors import ParamError
+from seal.core.errors import ParamError, RoundError
 from seal.core.types import Json
 from seal.env import env_of, load_env
 from seal.env.base import Environment, Session
@@ -10,17 +11,26 @@ from seal.store.lineage import Lineage
 
 
 def env_named(name: str) -> Environment:
-    """Any environment by its name. Raises ParamError."""
-    if name != "custom":
-        return load_env(name)
+    """Any environment by its name: with its entry of params.yaml where the workspace has one, else with the defaults.
+    Raises ParamError, RoundError for `custom` outside of a workspace."""
     from seal.core.params import load_params
     from seal.store.lineage import find_root
 
-    params = load_params(find_root() / "params.yaml")
-    if name not in params.envs:
+    if ":" in name:
+        return load_env(name)
+    try:
+        root = find_root()
+    except RoundError:
+        if name == "custom":
+            raise
+        return load_env(name)
+    params = load_params(root / "params.yaml")
+    if name in params.envs:
+        return env_of(params, name)
+    if name == "custom":
         remedy = "declare it in params.yaml, or write --env custom:my_pkg.my_tools"
         raise ParamError("envs.custom", "not there", remedy)
-    return env_of(params, name)
+    return load_env(name)
 
 
 def changed_tools(root: Path, lineage: Lineage) -> dict[str, str]:

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=tuple(EXPERIMENTS), help="which arms to compare")
     parser.add_argument("--seeds", type=int, default=7, help="runs per arm (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds per run (default: %(default)s)")
-    parser.add_argument("--arms", default="", help=f"others, the first to compare with: {', '.join(ARMS)}")
+    parser.add_argument("--arms", help=f"others, the first to compare with: {', '.join(ARMS)}")
     parser.add_argument("--preset", help="over params.yaml, without changing it: presets/<PRESET>.yaml, or a file")
     parser.add_argument("--start", default="", help="start of the preset, or of params.yaml (default: its first)")
     parser.add_argument(
@@ -55,10 +55,10 @@ def run(args: argparse.Namespace) -> int:
     for option in ("seeds", "rounds", "workers"):
         if getattr(args, option) < 1:
             raise ParamError(f"--{option}", getattr(args, option), "use 1 or more")
-    arms = list(dict.fromkeys(arm.strip() for arm in args.arms.split(",") if arm.strip()))
+    arms = list(dict.fromkeys(arm.strip() for arm in (args.arms or "").split(",") if arm.strip()))
     places = list(dict.fromkeys(name.strip() for name in args.to.split(",") if name.strip()))
-    if args.arms and not arms:
-        raise ParamError("--arms", args.arms, f"name some of: {', '.join(ARMS)}")
+    if args.arms is not None and not arms:
+        raise ParamError("--arms", args.arms or "empty", f"name some of: {', '.join(ARMS)}")
     path, first = args.root / "params.yaml", ""
     if args.preset:
         params, first = params_with_preset(path, read_preset(args.root, args.preset))

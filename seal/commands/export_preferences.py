@@ -96,7 +96,7 @@ def _diagnosed(root: Path, lineage: "Lineage", named: Sequence[str]) -> Sequence
             raise ArtifactError("round", f"{name}: not diagnosed here", GET.format(f" diagnose@{name}"))
     if not there:
         raise ArtifactError("rounds", f"none of {root.resolve()} is diagnosed here", GET.format(""))
-    return named or there
+    return list(dict.fromkeys(named)) or there
 
 
 def _tokenizer(root: Path, round_id: str, parent: str) -> Any:

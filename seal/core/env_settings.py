@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seal.core.typed import later, ranged
+from seal.core.typed import URL, later, ranged
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class McpParams:
 class JudgeParams:
     """A judge model behind `url` (OpenAI-compatible, up to /v1). `key_env` names the variable that holds its key."""
 
-    url: str = ""
+    url: str = field(default="", metadata=URL)
     model: str = ""
     key_env: str = ""
     seconds: float = ranged(60.0, 0.1)
@@ -91,7 +91,7 @@ class Tau2Params:
 
     domain: Literal["all", "retail", "airline", "telecom"] = "all"
     user: Literal["scripted", "endpoint", "solo"] = "scripted"
-    url: str = ""
+    url: str = field(default="", metadata=URL)
     model: str = ""
     temperature: float = ranged(0.0, 0.0, 2.0)
     cache: str = ".seal/users"

@@ -51,7 +51,7 @@ __all__ = [
     "parse_params",
 ]
 
-ROUND_ID = re.compile(r"[a-z][a-z0-9_-]*")
+ROUND_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")  # names a folder and stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ def parse_params(data: Any) -> Params:
     envs, starts, rounds = (_mapping(data, key) for key in ("envs", "starts", "rounds"))
     check_keys(envs, list(ENVS), "envs")
     params = Params(
-        run=read(RunParams, data.get("run") or {}, "run"),
-        flow=read(FlowParams, data.get("flow") or {}, "flow"),
-        envs={name: read(ENVS[name], entry or {}, f"envs.{name}") for name, entry in envs.items()},
+        run=read(RunParams, _given(data.get("run")), "run"),
+        flow=read(FlowParams, _given(data.get("flow")), "flow"),
+        envs={name: read(ENVS[name], _given(entry), f"envs.{name}") for name, entry in envs.items()},
         starts={name: read(Start, entry, f"starts.{name}", complete=True) for name, entry in starts.items()},
-        defaults=read(Defaults, data.get("defaults") or {}, "defaults"),
+        defaults=read(Defaults, _given(data.get("defaults")), "defaults"),
         rounds={name: read(Round, entry, f"rounds.{name}", complete=True) for name, entry in rounds.items()},
     )
     _check(params)
@@ -106,10 +106,15 @@ def load_yaml(path: Path) -> Any:
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = data.get(key) or {}
+    value = _given(data.get(key))
     if not isinstance(value, Mapping):
-        raise ParamError(key, value, "write a mapping of names to entries")
+        raise ParamError(key, value, "write a mapping of names to entries, or nothing")
     return value
+
+
+def _given(value: Any) -> Any:
+    """What a key says; no entries where nothing stands behind it, and nothing else (`[]`, false) means that."""
+    return {} if value is None else value
 
 
 def _check(params: Params) -> None:
@@ -117,7 +122,8 @@ def _check(params: Params) -> None:
     for section in ("starts", "rounds"):
         for name in getattr(params, section):
             if not isinstance(name, str) or not ROUND_ID.fullmatch(name):
-                raise ParamError(f"{section}.{name}", name, "name it by a letter, then letters, digits, _ or - (small)")
+                remedy = "name it by a letter, then letters, digits, _ or - (small), 64 at most"
+                raise ParamError(f"{section}.{name}", "empty" if name == "" else name, remedy)
     for name, entry in params.starts.items():
         _check_entry(params, f"starts.{name}", entry)
         kind = entry.policy.get("kind")

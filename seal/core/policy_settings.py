@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seal.core.typed import ranged
+from seal.core.typed import URL, ranged
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ServeParams:
     the variable that holds its key; `seconds` an answer may take; `parallel` requests at once; `adapters`: a folder
     that the server reads, too."""
 
-    url: str = ""
+    url: str = field(default="", metadata=URL)
     key_env: str = ""
     seconds: float = ranged(600.0, 0.1)
     parallel: int = ranged(64, 1, 4096)
@@ -56,7 +56,7 @@ class EndpointParams:
     Answers are kept under `cache`. `max_result_chars` cuts the middle out of longer tool results.
     """
 
-    url: str
+    url: str = field(metadata=URL)
     model: str
     kind: Literal["endpoint"] = "endpoint"
     key_env: str = ""

@@ -1,10 +1,11 @@
 """Reading frozen dataclasses from plain mappings: unknown keys, wrong types and values out of range are ParamErrors.
 
 Understood annotations: bool, int, float, str, Literal, tuple[T, ...], tuple[T, T], Mapping[str, T], dataclasses, and
-unions of them. A field's metadata may hold `low` and `high` (inclusive) for its number or numbers.
+unions of them. A field's metadata may hold `low` and `high` (inclusive) for its number or numbers, `url` for its text.
 """
 
 import difflib
+import re
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
@@ -13,6 +14,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from seal.core.errors import ParamError
 
 T = TypeVar("T")
+URL = {"url": True}  # metadata of a text that is the http(s) URL of a server, or empty
 
 
 def ranged(default: Any, low: float, high: float = float("inf")) -> Any:
@@ -95,6 +97,8 @@ def _scalar(hint: type, value: Any, path: str, item: Field) -> Any:
     low, high = item.metadata.get("low"), item.metadata.get("high")
     if low is not None and hint in (int, float) and not low <= value <= high:
         raise ParamError(path, value, f"out of range: use a value from {low:g} to {high:g}")
+    if item.metadata.get("url") and value and not re.fullmatch(r"https?://[^\s/?#]\S*", value):
+        raise ParamError(path, value, "give the server, such as http://localhost:8000/v1, or '' for none")
     return value
 
 

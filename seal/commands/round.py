@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     branch.add_argument("id")
     branch.add_argument("--from", dest="parent", required=True, metavar="ROUND", help="the round to branch off")
     for action in (new, branch):
-        action.add_argument("--arm", default="", help=f"play as an arm of experiments, over the defaults: {', '.join(ARMS)}")
+        action.add_argument("--arm", default="", help=f"an arm of experiments, over the defaults: {', '.join(ARMS)}")
         action.add_argument(
             "--set", action="append", default=[], metavar="KEY=VALUE", help="what differs, for example train.lr=1e-4"
         )

@@ -17,7 +17,9 @@ from seal.store.repro import StageError, alive, environment, is_current, stop, t
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", help="add what presets/<PRESET>.yaml, or a file, holds to params.yaml, run it")
-    parser.add_argument("--rounds", type=int, metavar="N", help="go on until the line has N rounds, adding new ones like its last")
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help="go on, with rounds like the last, until the line has N"
+    )
     parser.add_argument("--otel", nargs="?", const="", metavar="URL",
                         help="send rollouts to this OTLP receiver as they are played (docs/otel.md; without URL: the"
                         " one OTEL_EXPORTER_OTLP_ENDPOINT names, else localhost:4318)")  # fmt: skip

@@ -57,7 +57,8 @@ for out in map(fill, spec["outs"]):
     out = Path(out)
     if out.suffix:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps({"version": 1, "items": [], "digest": text}))
+        words = dict.fromkeys(("label", "born_in"), "") | {"kind": "purpose", "target": "tool", "where": "docs"}
+        out.write_text(json.dumps({"version": 1, "items": [{**words, "text": text, "status": "retired"}]}))
     else:
         out.mkdir(parents=True, exist_ok=True)
         for name in ("part.txt", "profile.parquet", "reweight.json", "replay.parquet"):

@@ -95,8 +95,7 @@ def coevolve(
             print(f"{last}: {reason}", flush=True)
             break
         new = next_id(lineage.params, last)
-        like = lineage.entry(last) if lineage.depth(last) else None
-        add_round(path, new, resolve(lineage.params, last, {}, like, new))
+        add_round(path, new, resolve(lineage.params, last, {}, lineage.params.rounds.get(last), new))
         lineage, last = Lineage(load_params(path)), new
         _run_round(folder, lineage, last, lineage.depth(last), stage_timeout, otel)
         done.append(last)

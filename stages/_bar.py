@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Any
 from _stage import Stage
 
 from seal.interface.state import InterfaceState
+from seal.rollout.actions import ActionLog
 
 if TYPE_CHECKING:
     from seal.evaluate.suite import Evaluation
 
 
-def evaluated(stage: Stage, policy: Any, interface: InterfaceState, priority: Sequence[str]) -> "Evaluation":
+def evaluated(
+    stage: Stage, policy: Any, interface: InterfaceState, priority: Sequence[str], log: ActionLog
+) -> "Evaluation":
     """Play the held-out tasks of a round or start, with a bar."""
     from seal.evaluate.suite import evaluate_policy, plan_evaluation
 
     params, mode = stage.entry.evaluate, stage.entry.collect.mode if stage.parent else "off"
     shown = mode if interface.active else "off"
     total = len(plan_evaluation(stage.env.tasks(), params, stage.id, stage.seed, shown))
-    how = {"mode": shown, "log": stage.log(stage.id)}
+    how = {"mode": shown, "log": log}
     with progress(f"evaluate@{stage.id}", total) as played:
         return evaluate_policy(stage.env, policy, interface, params, priority, stage.id, stage.seed, played, **how)
 

@@ -18,7 +18,8 @@ def run(stage: Stage) -> None:
     entry, parent = stage.entry, stage.parent
     checked = validate_round(stage.path(""), stage.path("", parent), tasks_path(stage.root, entry.env))
     policy, before, after = stage.policy(stage.id), stage.interface(parent), stage.interface(stage.id)
-    evaluation, old = evaluated(stage, policy, after, stage.priority), stage.path("evaluate", parent)
+    log, old = stage.log(stage.id), stage.path("evaluate", parent)
+    evaluation = evaluated(stage, policy, after, stage.priority, log)
     rows, start = (
         read_table(old / name, "evaluations").to_pylist() for name in ("evaluations.parquet", "start.parquet")
     )
@@ -37,7 +38,7 @@ def run(stage: Stage) -> None:
         shutil.copy(old / "start.parquet", out / "start.parquet")
         write_csv(out / "curve.csv", [*read_csv(old / "curve.csv"), curve_row(found)], CURVE_COLUMNS)
     write_json(stage.path("metrics.json"), found)
-    forget(stage.log(stage.id).folder)
+    forget(log.folder)
 
 
 def spent(stage: Stage) -> dict[str, dict[str, int]]:

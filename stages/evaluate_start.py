@@ -14,7 +14,8 @@ from seal.store.files import atomic_dir, forget, write_csv, write_json
 
 def run(stage: Stage) -> None:
     entry, policy, interface = stage.entry, stage.policy(stage.id), stage.interface(stage.id)
-    evaluation = evaluated(stage, policy, interface, DEFAULT_PRIORITY)
+    log = stage.log(stage.id)
+    evaluation = evaluated(stage, policy, interface, DEFAULT_PRIORITY, log)
     scores = metrics(evaluation, stage.env.tasks(), entry.evaluate.split)
     scores |= idle(stage.env, evaluation, entry.evaluate.split)
     found = round_metrics(
@@ -25,7 +26,7 @@ def run(stage: Stage) -> None:
         shutil.copy(out / "evaluations.parquet", out / "start.parquet")
         write_csv(out / "curve.csv", [curve_row(found)], CURVE_COLUMNS)
     write_json(stage.path("metrics.json"), found)
-    forget(stage.log(stage.id).folder)
+    forget(log.folder)
 
 
 if __name__ == "__main__":

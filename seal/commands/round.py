@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
     lineage.entry(parent)
     siblings = lineage.children(parent) if args.action == "branch" else []
     like = lineage.round(siblings[0]) if siblings else None
-    if not like and not args.arm and lineage.depth(parent):  # an arm is a change of the defaults
-        like = lineage.round(parent)
+    if not like and not args.arm:  # which is a change of the defaults
+        like = lineage.params.rounds.get(parent)
     name = next_id(lineage.params, parent) if args.id is None else args.id
     with as_typed("--set", args.set, f"rounds.{name}"):
         change = parse_settings(args.set)

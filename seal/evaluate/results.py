@@ -142,8 +142,12 @@ def mend(path: Path) -> str:
 
 def read_result(folder: Path, name: str, columns: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Rows of one of the four tables, with these of its columns in SCHEMAS (default: all). Raises ArtifactError."""
-    path = folder / f"{name}.parquet"
     schema = pa.schema([field for field in SCHEMAS[name] if not columns or field.name in columns])
+    return rows_like(folder / f"{name}.parquet", schema)
+
+
+def rows_like(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
+    """Rows of a table of results, its columns those of `schema`. Raises ArtifactError."""
     with mended_by(mend(path)):
         table = read_parquet(path)
         for field in schema:

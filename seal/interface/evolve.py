@@ -163,8 +163,7 @@ def _choose(
 ) -> tuple[list[Item], list[Row]]:
     """Greedy by score per candidate; one that does not fit the budget is passed over."""
     before = [_original(item) for item in state.items]
-    active = {_key(item) for item in before if item.status == "active"}
-    barred = _barred(state)
+    there = {_key(item) for item in before if item.status == "active"} | _barred(state)
     born = {item.id: item.born_in for item in before}
     budget = params.token_budget - sum(count(item.text) for item in state.active)
 
@@ -183,7 +182,7 @@ def _choose(
         tokens = count(item.text)
         fits = tokens <= budget and len(added) < params.max_new
         enough = candidate.support >= params.min_support and candidate.rate >= params.min_rate
-        if candidate.key in active | barred or _is_said(item, state, added) or not (fits and enough):
+        if candidate.key in there or _is_said(item, state, added) or not (fits and enough):
             continue
         if found := guard.reasons(item):
             rows.append(change("refuse", item, round_id, "; ".join(found), rate=candidate.rate, count=count))

@@ -6,11 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from seal.core.errors import ArtifactError, mended_by
-from seal.evaluate.results import mend
+from seal.evaluate.results import rows_like
 from seal.report.experiments import estimate
 from seal.report.tables import NONE, text_table
-from seal.store.parquet import read_parquet
 
 TABLE = "transfer.parquet"
 HEAD = ("tasks of", "arm", "seeds", "rounds", "start", "strict", "95%", "gain", "95%", "margin", "95%")
@@ -47,13 +45,4 @@ def load_transfers(root: Path) -> list[tuple[str, list[dict[str, Any]]]]:
 def read_transfer(folder: Path) -> list[dict[str, Any]]:
     """The rows of a folder's transfer table; none where it has none. Raises ArtifactError for a damaged one."""
     path = folder / TABLE
-    if not path.exists():
-        return []
-    with mended_by(mend(path)):
-        table = read_parquet(path)
-        for field in SCHEMA:
-            if field.name not in table.column_names:
-                raise ArtifactError("results", f"{path} has no column {field.name}", "")
-            if (kind := table.schema.field(field.name).type) not in (field.type, pa.null()):
-                raise ArtifactError("results", f"{path}: column {field.name} is {kind}, not {field.type}", "")
-    return table.select(SCHEMA.names).to_pylist()
+    return rows_like(path, SCHEMA) if path.exists() else []

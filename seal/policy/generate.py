@@ -1,10 +1,11 @@
 """Batched sampling from any transformers causal LM, made for many short episodes on a CPU.
 
-Contexts are padded on the right: a causal model never looks behind a row, so the prefill needs no mask, and equal
-contexts are computed once. Sampled tokens go into columns behind the longest context; positions count a row's own
-tokens.
+Contexts are padded on the right: a causal model never looks behind a row, so the prefill needs no mask. Equal contexts
+are computed once, and so are long beginnings that contexts share, as the docs of the same tools. Sampled tokens go into
+columns behind the longest context; positions count a row's own tokens.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -15,6 +16,8 @@ from seal.policy.sampling import sample
 
 # Of one forward pass, padding included. Measured with 0.9M parameters on one core: 27k tok/s with 1024, 11k with 8192.
 PREFILL_TOKENS = {"cpu": 1024, "cuda": 65536}
+NO_LOGITS = torch.empty(0, dtype=torch.long)  # one position a row is worse than none: a strided slice, slow in bfloat16
+SHARED_TOKENS = 128  # beginnings are shared in steps of so many: each length of them takes a pass of its own
 
 
 @torch.no_grad()
@@ -100,19 +103,49 @@ def _prefill(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[C
         return _continue(model, contexts, kept, max_new_tokens, pad_id)
     wanted = [tuple(context[:-1]) for context in contexts]
     prefixes = sorted(set(wanted), key=lambda prefix: (len(prefix), prefix))
-    width = len(prefixes[-1])
-    cache, cursor, device = _blocks(model, len(prefixes), width + max_new_tokens)
-    for start, stop in _chunks([len(prefix) for prefix in prefixes], PREFILL_TOKENS.get(device.type, 65536)):
-        cursor.rows = slice(start, stop)
-        ids = _padded(prefixes[start:stop], pad_id, device)
-        model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
-    cursor.rows = slice(None)
+    begun = _begun(model, prefixes, pad_id)
+    if begun:
+        ended = [(*prefix, pad_id) for prefix in prefixes]
+        cache, cursor, order, width = _continue(model, ended, begun, max_new_tokens, pad_id)
+        prefixes = [prefixes[i] for i in order]
+    else:
+        width = len(prefixes[-1])
+        cache, cursor, device = _blocks(model, len(prefixes), width + max_new_tokens)
+        for start, stop in _chunks([len(prefix) for prefix in prefixes], PREFILL_TOKENS.get(device.type, 65536)):
+            cursor.rows = slice(start, stop)
+            ids = _padded(prefixes[start:stop], pad_id, device)
+            model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=NO_LOGITS)
+        cursor.rows = slice(None)
     if wanted != prefixes:
         place = {prefix: i for i, prefix in enumerate(prefixes)}
-        source = torch.tensor([place[prefix] for prefix in wanted], device=device)
+        source = torch.tensor([place[prefix] for prefix in wanted], device=next(model.parameters()).device)
         for layer in cache.layers:
             layer.select(source)
     return cache, cursor, list(range(len(contexts))), width
+
+
+def _begun(model, prefixes: Sequence[tuple[int, ...]], pad_id: int) -> list[Kept]:
+    """What different prefixes begin alike with, read once; empty where none of them shares enough."""
+    shared = shared_beginnings(prefixes, SHARED_TOKENS)
+    beginnings = sorted({prefix[:n] for prefix, n in zip(prefixes, shared, strict=True) if n})
+    if not beginnings:
+        return []
+    cache, *_ = _prefill(model, [(*ids, pad_id) for ids in beginnings], [None] * len(beginnings), 0, pad_id)
+    read = {
+        ids: [layer.get(row, len(ids), 0, 0) for layer in cache.layers] for row, ids in enumerate(beginnings)
+    }
+    return [Kept(list(prefix[:n]), list(read.get(prefix[:n], ()))) for prefix, n in zip(prefixes, shared, strict=True)]
+
+
+def shared_beginnings(rows: Sequence[Sequence[int]], step: int) -> list[int]:
+    """How many ids at its beginning each row has in common with another one, rounded down to a multiple of `step`."""
+    order = sorted(range(len(rows)), key=lambda i: rows[i])
+    found = [0] * len(rows)
+    for i, j in itertools.pairwise(order):  # of sorted rows, neighbours share most
+        alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(rows[i], rows[j]))
+        n = sum(1 for _ in alike) // step * step
+        found[i], found[j] = max(found[i], n), max(found[j], n)
+    return found
 
 
 def _continue(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[Cache, Cursor, list[int], int]:
@@ -145,7 +178,7 @@ def _continue(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[
             attention_mask=_by_layer(model, columns <= positions[..., None], positions[..., None] - columns),
             cache=cache,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=NO_LOGITS,
             **({"before_ids": torch.tensor(before, device=device)} if shifts else {}),
         )
     cursor.rows, cursor.columns = slice(None), None

@@ -21,7 +21,7 @@ from seal.report.episodes import Episode, episode_html, examples
 from seal.report.experiments import HEAD as EXPERIMENT_HEAD
 from seal.report.experiments import LEFT as EXPERIMENT_LEFT
 from seal.report.experiments import LEGEND, TURNS, Results, curves, experiment_rows, load_results, turn_rows
-from seal.report.stored import stored_episodes, stored_tasks, stored_uplifts, stored_validation
+from seal.report.stored import stored_copying, stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
 from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
 from seal.report.transfers import HEAD as TRANSFER_HEAD
@@ -49,13 +49,13 @@ def page(root: Path) -> str:
     rounds = load_rounds(root)
     for path in missing_tables(root / "data"):
         raise ArtifactError("missing table", path, MEND)
-    tasks = stored_tasks(root, rounds)
+    tasks, copying = stored_tasks(root, rounds), stored_copying(root)
     main = max(lineages(rounds), key=lambda line: (len(line), line[-1].metrics.get("dev", {}).get("mean", 0.0)))
     parts = [
         _header(rounds, main),
         _section("Results", _results(rounds), _categories(rounds)),
         _section("Plots", _plots(rounds, main, tasks)),
-        _section("Rounds", *(_round(r, rounds, r is main[-1]) for r in rounds)),
+        _section("Rounds", *(_round(r, rounds, copying.get(r.id, ""), r is main[-1]) for r in rounds)),
         _section("Episodes", _episodes(main, tasks)),
         _section("Experiments", *map(_experiment, load_results(root)), *starmap(_transfer, load_transfers(root))),
         _section("Can the labels be trusted?", _proof(root / PROOF)),
@@ -152,7 +152,7 @@ def _figure(title: str, note: str, svg: str) -> str:
     return f"<figure><figcaption><b>{escape(title)}</b>{escape(note)}</figcaption>{svg}</figure>"
 
 
-def _round(r: Round, rounds: Sequence[Round], is_open: bool) -> str:
+def _round(r: Round, rounds: Sequence[Round], copying: str, is_open: bool) -> str:
     parent = next((other for other in rounds if other.id == r.parent), None)
     before = parent.interface if parent else InterfaceState()
     body = [
@@ -165,6 +165,8 @@ def _round(r: Round, rounds: Sequence[Round], is_open: bool) -> str:
             f"{name} {part['rollouts']:,} rollouts ({part['tokens']:,} tokens)" for name, part in spent.items()
         )
         body.append(f'<p class="small soft">Cost: {escape(said)}.</p>')
+    if copying:
+        body.append(f'<p class="small soft">{escape(copying)}.</p>')
     gain = r.metrics.get("gain", {}).get("parent")
     said = f"{points(gain, '+')} points {interval(gain, '+')}" if gain else "start"
     title = f'{escape(r.id)} <span class="soft">{escape(said)}</span>'

@@ -10,7 +10,7 @@ from seal.report.data import Round
 from seal.report.episodes import Episode, episodes_of
 from seal.store.lineage import tasks_path
 from seal.store.tables import diagnoses_of, outcomes_of, rollouts_of, tasks_of, verdicts_of
-from seal.store.views import MEND
+from seal.store.views import MEND, connect, rows
 
 Interval = tuple[float, float, float]
 
@@ -49,6 +49,22 @@ def stored_uplifts(line: Sequence[Round], tasks: Mapping[str, Task], most: int) 
     telling = sorted(found.values(), key=lambda pair: (-pair[1]["n_without"], pair[0]))[:most]
     telling.sort(key=lambda pair: (-pair[1]["uplift"], pair[0]))
     return [(text, (row["uplift"], row["low"], row["high"])) for text, row in telling]
+
+
+def stored_copying(root: Path) -> dict[str, str]:
+    """Round -> how many of its training rollouts repeat the words of a cue; of rounds that collected with cues."""
+    counts = rows(connect(root), """
+        SELECT round, coalesce(sum(copying) FILTER (interface_mode <> 'off'), 0) AS evolved,
+          coalesce(sum(rollouts) FILTER (interface_mode <> 'off'), 0) AS of_evolved,
+          coalesce(sum(copying) FILTER (interface_mode = 'off'), 0) AS bare,
+          coalesce(sum(rollouts) FILTER (interface_mode = 'off'), 0) AS of_bare
+        FROM copying WHERE phase <> 'evaluate' GROUP BY round
+    """)  # fmt: skip
+    return {
+        n["round"]: f"{n['evolved']:,} of {n['of_evolved']:,} evolved training rollouts repeat three words in a row of "
+        f"a cue that they had, {n['bare']:,} of {n['of_bare']:,} bare ones do by themselves"
+        for n in counts
+    }
 
 
 def stored_validation(rounds: Iterable[Round]) -> str:

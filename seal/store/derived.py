@@ -79,6 +79,33 @@ SELECT b.round, b.parent, b.depth, b.phase, b.item, c.kind, c.target, c.text,
 FROM by_task b LEFT JOIN cues c USING (item) GROUP BY ALL
 """
 
+# Do rollouts repeat what a cue says? Those with three words in a row of a cue they had; bare ones, of any that others of
+# the round had: what would be said anyway.
+COPYING = r"""
+WITH had AS (
+  SELECT DISTINCT round, phase, interface_hash FROM trajectories WHERE interface_mode <> 'off'
+), cues AS (
+  SELECT DISTINCT interface_hash, item, regexp_extract_all(lower(text), '[\pL\pN_]+') AS words
+  FROM stored.interface_items WHERE status = 'active'
+), wordings AS (
+  SELECT interface_hash, item,
+    unnest([' ' || array_to_string(words[i:i + 2], ' ') || ' ' FOR i IN range(1, len(words) - 1)]) AS wording
+  FROM cues
+), said AS (
+  SELECT round, phase, rollout_id,
+    string_agg(' ' || array_to_string(regexp_extract_all(lower(text), '[\pL\pN_]+'), ' ') || ' ', '|') AS said
+  FROM steps GROUP BY ALL
+), copied AS (
+  SELECT DISTINCT t.round, t.phase, t.rollout_id
+  FROM trajectories t JOIN said USING (round, phase, rollout_id) JOIN had ON (had.round, had.phase) = (t.round, t.phase)
+  JOIN wordings w ON w.interface_hash = had.interface_hash AND w.item <> t.dropped_item
+  WHERE (t.interface_mode = 'off' OR t.interface_hash = had.interface_hash) AND contains(said, wording)
+)
+SELECT t.round, t.parent, t.depth, t.phase, t.interface_mode, count(*) AS rollouts, count(c.rollout_id) AS copying,
+  copying / rollouts AS share
+FROM trajectories t SEMI JOIN had USING (round, phase) LEFT JOIN copied c USING (round, phase, rollout_id) GROUP BY ALL
+"""
+
 # How calls of a tool end; error_kind '' is success. Texts that are no call have the tool ''.
 TOOL_MATRIX = """
 WITH played AS (
@@ -199,6 +226,7 @@ DERIVED = {
     "failures": FAILURE_ROWS,
     "label_shift": LABEL_SHIFT,
     "cue_effect": CUE_EFFECT,
+    "copying": COPYING,
     "tool_matrix": TOOL_MATRIX,
     "cascades": CASCADES,
     "recoveries": RECOVERIES,

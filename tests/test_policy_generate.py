@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen3Config
 
 from seal.policy.cache import Kept
-from seal.policy.generate import generate
+from seal.policy.generate import generate, shared_beginnings
 from seal.policy.nano import nano_config
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.sampling import sample
@@ -71,6 +73,50 @@ def test_equals_one_row_at_a_time(name, temperature, monkeypatch):
         assert ids[row] == expected_ids
         assert logprobs[row] == pytest.approx(expected_logprobs, abs=1e-5)
     assert len({len(row) for row in ids}) > 2 or not temperature  # rows did leave the batch at different steps
+
+
+@pytest.mark.parametrize("name", [*CONFIGS, "nano"])
+def test_what_contexts_begin_alike_with_is_read_once(name, monkeypatch):
+    """Docs of three kinds, one kind a beginning of another, under messages of their own; and a stranger."""
+    monkeypatch.setattr("seal.policy.generate.SHARED_TOKENS", 4)
+    model, noise = tiny(name), torch.Generator().manual_seed(2)
+    docs = [list(range(3, 20)), list(range(3, 40)), [7] * 9]
+    contexts = [[*docs[i % 3], *torch.randint(3, 60, (1 + i,), generator=noise).tolist()] for i in range(8)]
+    contexts += [contexts[4], docs[0][:16], [8, 9]]
+    u, read = torch.rand(len(contexts), 5, generator=noise), []
+    model.model.register_forward_hook(
+        lambda _, args, kwargs, out: read.append(kwargs["input_ids"].shape), with_kwargs=True
+    )
+    ids, logprobs = generate(model, contexts, u, 5, 1.0, range(END, 64, 9), 0)
+    tokens = sum(rows * width for rows, width in read if width > 1)
+    assert tokens < sum(len(context) for context in contexts) / 1.5
+    for row, context in enumerate(contexts):
+        expected_ids, expected_logprobs = plainly(model, context, u[row], 5, 1.0, range(END, 64, 9))
+        assert ids[row] == expected_ids
+        assert logprobs[row] == pytest.approx(expected_logprobs, abs=1e-5)
+
+
+def test_reading_computes_no_logits():
+    """A slice of hidden states that lies strided in memory took longer than all layers together, in bfloat16."""
+    model, asked = tiny("llama"), []
+    model.lm_head.register_forward_hook(lambda _, args, out: asked.append(tuple(args[0].shape[:2])))
+    kept = [Kept() for _ in CONTEXTS]
+    ids, _ = generate(model, CONTEXTS, None, 3, 0.0, END, 0, kept)
+    longer = [[*context, *more, 5, 6] for context, more in zip(CONTEXTS, ids, strict=True)]
+    generate(model, longer, None, 3, 0.0, END, 0, kept)
+    assert {positions for _, positions in asked} == {0, 1}
+    assert sum(positions for _, positions in asked) <= 6  # one a step
+
+
+@given(st.lists(st.lists(st.integers(0, 2), max_size=12), max_size=8), st.integers(1, 4))
+def test_beginnings_are_shared_and_whole_steps(rows, step):
+    for i, n in enumerate(shared_beginnings(rows, step)):
+        most = max((_alike(rows[i], other) for j, other in enumerate(rows) if j != i), default=0)
+        assert n == most // step * step
+
+
+def _alike(one, other):
+    return next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def test_same_inputs_same_bits_and_the_model_keeps_its_mode():

@@ -82,6 +82,35 @@ def test_cue_effect_agrees_with_the_stored_uplift(con):
         assert row["n_without"] == row["stored_without"]
 
 
+def test_who_copies_a_cue_is_counted_against_what_is_said_anyway(tmp_path, tree):
+    """Two evolved rollouts and a bare one made to write a cue they had; one that had left it out does not count."""
+    shutil.copytree(tree, tmp_path, dirs_exist_ok=True)
+    folder = tmp_path / "data" / "rounds" / "r1"
+    items = pq.read_table(folder / "interface" / "interface_items.parquet").to_pylist()
+    item, words = next((i["item"], i["text"].split()) for i in items if len(i["text"].split()) > 2)
+    played = pq.read_table(folder / "train" / "trajectories.parquet").to_pylist()
+    evolved = [t["rollout_id"] for t in played if t["interface_mode"] != "off" and t["dropped_item"] != item]
+    without = [t["rollout_id"] for t in played if t["dropped_item"] == item]
+    bare = [t["rollout_id"] for t in played if t["interface_mode"] == "off"]
+    assert without
+    steps = pq.read_table(folder / "train" / "steps.parquet")
+    copying = {
+        evolved[0]: "as I read: " + " ".join(words[:3]).upper(),
+        evolved[1]: ", ".join(words),
+        without[0]: " ".join(words),
+    }
+    copying |= {bare[0]: "a " + " ".join(words[-3:]) + "?", evolved[2]: " ".join(words[:2]) + " then " + words[2]}
+    texts = [copying.get(r["rollout_id"], "nothing of the kind") for r in steps.to_pylist()]
+    place = steps.schema.get_field_index("text")
+    pq.write_table(
+        steps.set_column(place, steps.schema.field(place), pa.array(texts)), folder / "train" / "steps.parquet"
+    )
+    found = ask(connect(tmp_path, LINEAGE), "FROM copying WHERE round = 'r1' AND phase = 'train'").to_pylist()
+    counts = {row["interface_mode"]: (row["copying"], row["rollouts"], row["share"]) for row in found}
+    n = len(evolved) + len(without)
+    assert counts == {"full": (2, n, 2 / n), "off": (1, len(bare), 1 / len(bare))}
+
+
 def test_the_matrix_of_tools_counts_every_call(con):
     calls = "SELECT sum(len(calls)) + sum(len(errors)) AS n FROM steps"
     assert ask(con, "SELECT sum(n) AS n FROM tool_matrix").to_pylist() == ask(con, calls).to_pylist()

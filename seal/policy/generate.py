@@ -131,9 +131,7 @@ def _begun(model, prefixes: Sequence[tuple[int, ...]], pad_id: int) -> list[Kept
     if not beginnings:
         return []
     cache, *_ = _prefill(model, [(*ids, pad_id) for ids in beginnings], [None] * len(beginnings), 0, pad_id)
-    read = {
-        ids: [layer.get(row, len(ids), 0, 0) for layer in cache.layers] for row, ids in enumerate(beginnings)
-    }
+    read = {ids: [layer.get(row, len(ids), 0, 0) for layer in cache.layers] for row, ids in enumerate(beginnings)}
     return [Kept(list(prefix[:n]), list(read.get(prefix[:n], ()))) for prefix, n in zip(prefixes, shared, strict=True)]
 
 

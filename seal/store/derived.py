@@ -79,8 +79,8 @@ SELECT b.round, b.parent, b.depth, b.phase, b.item, c.kind, c.target, c.text,
 FROM by_task b LEFT JOIN cues c USING (item) GROUP BY ALL
 """
 
-# Do rollouts repeat what a cue says? Those with three words in a row of a cue they had; bare ones, of any that others of
-# the round had: what would be said anyway.
+# Do rollouts repeat what a cue says? Those with three words in a row of a cue they had; bare ones, of any that others
+# of the round had: what would be said anyway.
 COPYING = r"""
 WITH had AS (
   SELECT DISTINCT round, phase, interface_hash FROM trajectories WHERE interface_mode <> 'off'

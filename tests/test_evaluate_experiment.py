@@ -226,9 +226,9 @@ def test_arms_are_complete_round_entries_that_differ_where_they_say():
     assert all(len(set(arms)) == len(arms) and set(arms) <= ARMS.keys() for arms in EXPERIMENTS.values())
 
 
-@pytest.mark.parametrize("wrong", [{"name": "nope"}, {"arms": ["nope"]}, {"start": "nope"}])
+@pytest.mark.parametrize("wrong", [{"name": "nope"}, {"arms": ["nope"]}, {"start": "nope"}, {"start": ""}])
 def test_unknown_names_are_parameter_errors(wrong):
-    with pytest.raises(ParamError, match="nope"):
+    with pytest.raises(ParamError, match="nope|start: empty"):
         plan(**{"params": FAULTY, "name": "rises", "seeds": 1, "rounds": 1, **wrong})
 
 

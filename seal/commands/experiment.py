@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=3, help="rounds per run (default: %(default)s)")
     parser.add_argument("--arms", help=f"others, the first to compare with: {', '.join(ARMS)}")
     parser.add_argument("--preset", help="over params.yaml, without changing it: presets/<PRESET>.yaml, or a file")
-    parser.add_argument("--start", default="", help="start of the preset, or of params.yaml (default: its first)")
+    parser.add_argument("--start", help="start of the preset, or of params.yaml (default: its first)")
     parser.add_argument(
         "--to",
         default="",
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         params, first = params_with_preset(path, read_preset(args.root, args.preset))
     else:
         params = load_params(path)
-    start = args.start or first or next(iter(params.starts), "")
+    start = (first or next(iter(params.starts), "")) if args.start is None else args.start
     change, env = parse_settings(args.set), parse_settings(args.env, "--env")
     of_env = f"envs.{params.starts[start].env}" if start in params.starts else ""
     with as_typed("--set", args.set, "rounds.new"), as_typed("--env", args.env, of_env):

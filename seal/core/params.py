@@ -169,6 +169,14 @@ def check_round(path: str, entry: Round) -> None:
     """Raise ParamError for fields of a round that do not fit each other."""
     if entry.collect.evolved > entry.collect.group_size:
         raise ParamError(f"{path}.collect.evolved", entry.collect.evolved, "at most collect.group_size")
+    for phase, played in (("collect", entry.collect), ("evaluate", entry.evaluate)):
+        if played.context <= played.max_action_tokens:
+            remedy = f"more than max_action_tokens ({played.max_action_tokens}): an output and what it answers"
+            raise ParamError(f"{path}.{phase}.context", played.context, remedy)
+    rows = entry.collect.tasks * entry.collect.group_size
+    if entry.train.minibatches > rows:
+        remedy = f"at most the rollouts of a step, collect.tasks times collect.group_size: {rows}"
+        raise ParamError(f"{path}.train.minibatches", entry.train.minibatches, remedy)
     failures = [str(label) for label in DEFAULT_PRIORITY]
     order = entry.diagnose.priority
     if not isinstance(order, str) and (len(set(order)) < len(order) or not set(order) <= FAILURES):

@@ -45,7 +45,7 @@ def plan(
     seeds: int,
     rounds: int,
     arms: Sequence[str] = (),
-    start: str = "",
+    start: str | None = None,
     change: Mapping[str, Any] | None = None,
     env: Mapping[str, Any] | None = None,
 ) -> list[Job]:
@@ -59,9 +59,9 @@ def plan(
         raise ParamError("experiment", name, f"known experiments: {', '.join(EXPERIMENTS)}")
     if unknown := [arm for arm in arms if arm not in ARMS]:
         raise ParamError("arm", unknown[0], f"known arms: {', '.join(ARMS)}")
-    start = start or next(iter(params.starts), "")
+    start = next(iter(params.starts), "") if start is None else start
     if start not in params.starts:
-        raise ParamError("start", start, f"declare it in params.yaml; there: {', '.join(params.starts) or 'none'}")
+        raise ParamError("start", start or "empty", f"declare it in params.yaml; there: {', '.join(params.starts) or 'none'}")
     origin = params.starts[start]
     options = merged(plain(params.envs[origin.env]), env or {})
     options = plain(read(ENVS[origin.env], options, f"envs.{origin.env}"), short=True)

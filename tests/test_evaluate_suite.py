@@ -10,6 +10,7 @@ from seal.core.params import EvaluateParams
 from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
+from seal.evaluate.statistics import bootstrap_mean
 from seal.evaluate.suite import evaluate_policy, plan_evaluation
 from seal.interface import operators
 from seal.interface.baselines import static
@@ -33,6 +34,24 @@ def test_gold_solves_all_and_faults_cost():
     assert faulty["strict"]["low"] < faulty["strict"]["mean"] < faulty["strict"]["high"]
     mean = sum(e["mean"] * e["n"] for e in faulty["by_category"].values()) / faulty["strict"]["n"]
     assert mean == pytest.approx(faulty["strict"]["mean"], abs=1e-5)
+
+
+def test_a_label_has_its_rate_with_an_interval_over_scenarios():
+    """The rate counted by hand, the interval as the bootstrap of turns that cluster by scenario has it."""
+    evaluation, by_id = _evaluate(FaultyPolicy(0.5)), {task.task_id: task for task in ENV.tasks()}
+    found = metrics(evaluation, ENV.tasks())
+    judged = [j for j in evaluation.judged("test", "off") if j.usable]
+    turns = [(j, turn) for j in judged for turn in sorted({d.turn for d in j.diagnoses})]
+    scenarios = [by_id[j.rollout.task_id].scenario_id for j, _ in turns]
+    assert found["labels"].keys() == found["label_intervals"].keys() and len(found["labels"]) > 2
+    for label, rate in found["labels"].items():
+        shown = [
+            any((d.turn, d.label) == (turn, label) and d.primary and d.root for d in j.diagnoses) for j, turn in turns
+        ]
+        assert rate == round(sum(shown) / len(turns), 6)
+        expected = bootstrap_mean([float(one) for one in shown], scenarios)
+        assert found["label_intervals"][label] == pytest.approx([expected.low, expected.high], abs=1e-6)
+        assert expected.low < rate < expected.high
 
 
 def test_every_mode_and_round_plays_the_same_tasks_with_the_same_seeds():

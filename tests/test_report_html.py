@@ -117,6 +117,10 @@ def test_the_page_tells_the_story(tree):
     assert "as r0 and as r2 played it" in text and ">solved<" in text
     assert "r2: 1 of 1 hold (1 tables)" in text and "24 train" in text and "params.yaml sha256" in text
     assert re.search(r"expected: <code>\w+", text)
+    assert re.search(r"argument_mismatch</td><td>[\d.]+%</td><td>\[[\d.]+, [\d.]+\]</td>", text)
+    assert re.search(
+        r"of \d+ evolved training rollouts repeat three words in a row of a cue that they had, 0 of 0 bare", text
+    )
     assert str(tree) not in text
 
 

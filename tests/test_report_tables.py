@@ -9,7 +9,7 @@ from seal.core.errors import ArtifactError
 from seal.evaluate.results import ESTIMATES
 from seal.interface.state import InterfaceState, Item
 from seal.report.data import diff, lineages, load_rounds
-from seal.report.experiments import experiment_table
+from seal.report.experiments import experiment_table, label_table
 from seal.report.tables import compact, label_movers, results_table, text_table
 
 
@@ -125,6 +125,22 @@ def test_an_experiment_as_a_table():
     assert "20.0 30.0 " in lines[2] and "+10.0  [+5.0, +15.0]" in lines[2] and "+12.0  [+1.0, +20.0]" in lines[2]
     assert "20.0 42.0 " in lines[3] and "98.8k" in lines[3] and lines[3].count("[+1.0, +20.0]") == 1
     assert "55.0  [50.0, 60.0]" in lines[8] and "+3.0  [-1.0, +7.0]" in lines[8] and lines[7].split()[0] == "vanilla"
+
+
+def test_labels_of_an_experiment_are_means_over_seeds_or_one_seed_with_its_interval():
+    def record(arm, seed, depth, **labels):
+        ends = {label: [rate - 0.01, rate + 0.02] for label, rate in labels.items()}
+        return {"arm": arm, "seed": seed, "depth": depth, "metrics": {"labels": labels, "label_intervals": ends}}
+
+    starts = [record(arm, 0, 0, wrong=0.3, missing=0.1) for arm in ("vanilla", "seal")]
+    ends = [record("vanilla", 0, 1, wrong=0.2), record("seal", 0, 1, wrong=0.15, spurious=0.05)]
+    lines = [line.split("  ") for line in label_table([*starts, *ends]).splitlines()]
+    cells = {line[0]: [cell.strip() for cell in line[1:] if cell] for line in lines}
+    assert cells["label"] == ["start", "vanilla", "seal"]
+    assert cells["wrong"] == ["30.0 [29.0, 32.0]", "20.0 [19.0, 22.0]", "15.0 [14.0, 17.0]"]
+    assert cells["missing"] == ["10.0 [9.0, 12.0]", "0.0", "0.0"]
+    lines = label_table([*starts, *ends, record("seal", 1, 1, wrong=0.25)]).splitlines()
+    assert lines[-3].split() == ["wrong", "30.0", "[29.0,", "32.0]", "20.0", "[19.0,", "22.0]", "20.0"]
 
 
 def test_scores_without_bad_tasks_stand_below_the_table_only_where_there_are_such(tree):

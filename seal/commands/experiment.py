@@ -96,12 +96,12 @@ def _tell(jobs: Sequence["Job"], found: Sequence[Mapping[str, Any]], results: Pa
     from seal.env import load_env
     from seal.evaluate.results import write_results
     from seal.evaluate.summary import summarise
-    from seal.report.experiments import experiment_table, write_curves
+    from seal.report.experiments import experiment_table, label_table, write_curves
 
     tasks = {task.task_id: task for task in load_env(jobs[0].env, **jobs[0].env_options).tasks()}
     scenarios = {id_: task.scenario_id for id_, task in tasks.items()}
     rows = summarise(found, scenarios, jobs[0].rounds[0]["evaluate"]["split"])
-    print(experiment_table(rows))
+    print(f"{experiment_table(rows)}\n\n{label_table(found)}")
     if results:
         write_results(results, rows, found, tasks)
         write_curves(results / "curves.svg", rows)

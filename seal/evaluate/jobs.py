@@ -61,7 +61,9 @@ def plan(
         raise ParamError("arm", unknown[0], f"known arms: {', '.join(ARMS)}")
     start = next(iter(params.starts), "") if start is None else start
     if start not in params.starts:
-        raise ParamError("start", start or "empty", f"declare it in params.yaml; there: {', '.join(params.starts) or 'none'}")
+        raise ParamError(
+            "start", start or "empty", f"declare it in params.yaml; there: {', '.join(params.starts) or 'none'}"
+        )
     origin = params.starts[start]
     options = merged(plain(params.envs[origin.env]), env or {})
     options = plain(read(ENVS[origin.env], options, f"envs.{origin.env}"), short=True)

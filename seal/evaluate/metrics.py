@@ -1,6 +1,6 @@
 """What a person compares between rounds: scores with intervals, differences, label rates, and what they cost. Pure."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -43,15 +43,19 @@ def difference(
     return paired_difference(a, b, {key: _scenario(tasks, key) for key in a})
 
 
-def label_rates(judged: Iterable[Judged]) -> dict[str, float]:
-    """Label -> share of all user turns whose primary label it is, as a failure of the turn's own (root). Sorted."""
-    counts: Counter[str] = Counter()
-    turns = 0
+def label_rates(judged: Iterable[Judged], tasks: Mapping[str, Task]) -> dict[str, Estimate]:
+    """Label -> share of all user turns whose primary label it is, as a failure of the turn's own (root), with its
+    interval over scenarios. Sorted; labels that occur."""
+    scenarios, failures = [], []  # of each user turn: its scenario, and by what label it fails, if it does
     for j in judged:
-        if j.usable:
-            turns += len({d.turn for d in j.diagnoses})
-            counts.update(str(d.label) for d in j.diagnoses if d.primary and d.root and d.label in FAILURES)
-    return {label: round(n / turns, 6) for label, n in sorted(counts.items())}
+        for turn in sorted({d.turn for d in j.diagnoses if j.usable}):
+            label = j.primary(turn)
+            scenarios.append(tasks[j.rollout.task_id].scenario_id)
+            failures.append(str(label.label) if label and label.root and label.label in FAILURES else "")
+    return {
+        label: bootstrap_mean([float(label == other) for other in failures], scenarios)
+        for label in sorted({*failures} - {""})
+    }
 
 
 def cost(judged: Iterable[Judged]) -> dict[str, int]:
@@ -74,7 +78,7 @@ def metrics(
     clean       strict without the tasks known to be broken (only where there are such)
     on, mismatch  the split with the interface on, and on - strict, paired (only where it was measured)
     gain        strict minus that of `parent` and of `start` (rows of their evaluations tables), paired
-    labels      label -> share of user turns, bare rollouts of the split
+    labels      label -> share of user turns, bare rollouts of the split; label_intervals: its [low, high]
     """
     by_id, rows = {task.task_id: task for task in tasks}, evaluation.rows("")
     off, on, dev = outcomes(rows, split), outcomes(rows, split, shown=True), outcomes(rows, "dev")
@@ -82,6 +86,7 @@ def metrics(
     categories: dict[str, Outcomes] = defaultdict(dict)
     for key, value in off.items():
         categories[by_id[key[0]].category][key] = value
+    rates = label_rates(evaluation.judged(split, "off"), by_id)
     found: dict[str, Any] = {
         "strict": score(off, by_id),
         "progress": score(outcomes(rows, split, outcome="progress"), by_id),
@@ -92,7 +97,8 @@ def metrics(
             for name, other in (("parent", parent), ("start", start))
             if other is not None
         },
-        "labels": label_rates(evaluation.judged(split, "off")),
+        "labels": {label: round(rate.mean, 6) for label, rate in rates.items()},
+        "label_intervals": {label: [round(rate.low, 6), round(rate.high, 6)] for label, rate in rates.items()},
         "evaluate": cost(evaluation.judged()),
     }
     if len(clean) < len(off):

@@ -24,6 +24,10 @@ LEGEND = (
     "seed: over its scenarios alone); rollouts, tokens, updates: of training since the start, mean over seeds; turns:\n"
     "share of a task's user turns that are served"
 )
+LABELS_LEGEND = (
+    "share of bare test turns that fail by themselves, by primary label; mean over seeds, of one seed with its\n"
+    "interval over scenarios"
+)
 
 
 def experiment_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -43,6 +47,26 @@ def experiment_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 def turn_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """The cells under TURNS."""
     return _scores(rows, "progress", "progress_")
+
+
+def label_table(records: Sequence[Mapping[str, Any]]) -> str:
+    """How the start's test turns fail, and each arm's after its last round, as text. `records`: see
+    seal.evaluate.experiment."""
+    last = {r["arm"]: max(o["depth"] for o in records if o["arm"] == r["arm"]) for r in records}
+    first = next(iter(last))
+    columns = {"start": (first, 0), **{arm: (arm, depth) for arm, depth in last.items() if depth}}
+    found = {
+        name: [r["metrics"] for r in records if (r["arm"], r["depth"]) == place] for name, place in columns.items()
+    }
+    labels = sorted({label for runs in found.values() for m in runs for label in m.get("labels", {})})
+    rows = [(label, *(_rate(label, runs) for runs in found.values())) for label in labels]
+    return text_table(("label", *columns), rows) + "\n" + LABELS_LEGEND
+
+
+def _rate(label: str, runs: Sequence[Mapping[str, Any]]) -> str:
+    rate = sum(m.get("labels", {}).get(label, 0.0) for m in runs) / len(runs)
+    ends = runs[0].get("label_intervals", {}).get(label) if len(runs) == 1 else None
+    return f"{100 * rate:.1f}" + (" [{:.1f}, {:.1f}]".format(*(100 * end for end in ends)) if ends else "")
 
 
 def _by_arm(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -156,7 +156,7 @@ def _round(r: Round, rounds: Sequence[Round], copying: str, is_open: bool) -> st
     parent = next((other for other in rounds if other.id == r.parent), None)
     before = parent.interface if parent else InterfaceState()
     body = [
-        _labels(r.metrics.get("labels", {}), parent.metrics.get("labels", {}) if parent else None),
+        _labels(r.metrics, parent.metrics.get("labels", {}) if parent else None),
         _interface(before, r),
     ]
     spent = r.metrics.get("spent", {})
@@ -173,7 +173,8 @@ def _round(r: Round, rounds: Sequence[Round], copying: str, is_open: bool) -> st
     return f"<details{' open' if is_open else ''}><summary>{title}</summary>{''.join(body)}</details>"
 
 
-def _labels(now: Mapping[str, float], before: Mapping[str, float] | None) -> str:
+def _labels(metrics: Mapping[str, Any], before: Mapping[str, float] | None) -> str:
+    now, intervals = metrics.get("labels", {}), metrics.get("label_intervals", {})
     labels = sorted(now.keys() | (before or {}).keys(), key=lambda label: (-now.get(label, 0.0), label))
     if not labels:
         return '<p class="soft">No user turn failed by itself.</p>'
@@ -181,8 +182,10 @@ def _labels(now: Mapping[str, float], before: Mapping[str, float] | None) -> str
     for label in labels:
         shift = shifts.get(label, 0.0) if before is not None else 0.0
         change = _Raw(f'<span class="{"bad" if shift > 0 else "good"}">{100 * shift:+.1f}</span>' if shift else "")
-        rows.append((label, f"{100 * now.get(label, 0.0):.1f}%", change))
-    return f"<h3>Failures per user turn (bare test rollouts)</h3>{_table(('label', 'share', 'change'), rows)}"
+        between = "[{:.1f}, {:.1f}]".format(*(100 * end for end in intervals[label])) if label in intervals else ""
+        rows.append((label, f"{100 * now.get(label, 0.0):.1f}%", between, change))
+    head = "label", "share", "95%", "change"
+    return f"<h3>Failures per user turn (bare test rollouts)</h3>{_table(head, rows)}"
 
 
 def _interface(before: InterfaceState, r: Round) -> str:

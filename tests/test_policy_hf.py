@@ -94,8 +94,8 @@ def test_what_stays_read_is_bounded_and_decides_nothing(base):
 def test_no_more_episodes_are_live_than_stay_read(base):
     policy = new_hf(HFSpec(base=str(base), lora_rank=2), batch=2)
     policy.keep_tokens = 1000
-    assert [policy.at_once(Limits(8, context)) for context in (10, 100, 200)] == [100, 10, 5]
-    assert policy.at_once(Limits(8, 10_000)) == 3  # the model itself has 256 positions
+    assert [policy.at_once(Limits(8, context)) for context in (10, 100, 200)] == [100, 10, 4]  # whole batches
+    assert policy.at_once(Limits(8, 10_000)) == 2  # the model itself has 256 positions
     policy.keep_tokens = 0
     assert policy.at_once(Limits(8, 100)) == policy.batch
 

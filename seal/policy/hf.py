@@ -105,8 +105,8 @@ class HFPolicy:
         return self._hashed[1]
 
     def at_once(self, limits: Limits) -> int:
-        """How many episodes may be live: more than stay read would be read anew at every step."""
-        return max(self.batch, self.keep_tokens // self._context(limits))
+        """How many episodes may be live, in whole batches: more than stay read would be read anew at every step."""
+        return max(1, self.keep_tokens // self._context(limits) // self.batch) * self.batch
 
     def act(self, observations: Sequence[Observation], temperature: float, limits: Limits) -> list[Action]:
         """See `Policy.act`. Rows of like length generate together; a context with no room for an output overflows.

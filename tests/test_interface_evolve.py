@@ -11,12 +11,14 @@ from seal.core.labels import FAILURES, Label
 from seal.core.settings import EvolveParams
 from seal.core.typed import read
 from seal.core.types import CUE_KINDS, Fact, Param, ToolDoc
+from seal.env import load_env
 from seal.interface.baselines import published, random_items, static
 from seal.interface.evolve import evolve, roll_back
 from seal.interface.mine import Mined
 from seal.interface.operators import count_words
 from seal.interface.render import render
 from seal.interface.state import InterfaceState
+from seal.policy.words import UNK, WordCodec, build_vocabulary
 
 FACTS = (
     Fact("find", "order", "required", True, documented=True),
@@ -55,8 +57,8 @@ def texts(state):
 EMPTY = InterfaceState()
 
 
-def step(profile, parent=EMPTY, mined=(), round_id="r1", facts=FACTS, **params):
-    return evolve(parent, profile, facts, mined, replace(PARAMS, **params), round_id)
+def step(profile, parent=EMPTY, mined=(), round_id="r1", facts=FACTS, call_format="words", **params):
+    return evolve(parent, profile, facts, mined, replace(PARAMS, **params), round_id, call_format)
 
 
 @pytest.mark.parametrize(
@@ -232,11 +234,11 @@ def test_what_was_rolled_back_stays_out_under_another_kind():
 
 @pytest.mark.parametrize("name", ["static", "published"])
 def test_what_was_rolled_back_stays_out_of_an_interface_that_does_not_evolve(name):
-    whole, _ = step([], interface=name)
+    whole, _ = step([], interface=name, call_format="chat")
     bad = whole.active[0]
     state, _ = roll_back(whole, [bad.id], "hurts", "r1")
     for round_id in ("r2", "r3"):
-        state, rows = step([], state, round_id=round_id, interface=name)
+        state, rows = step([], state, round_id=round_id, interface=name, call_format="chat")
         assert {item.id for item in state.active} == {item.id for item in whole.active} - {bad.id}
         assert {r["action"] for r in rows} == {"keep"}
 
@@ -322,7 +324,8 @@ def test_fixed_interfaces_ignore_the_profile():
     assert texts(state) == texts(static(FACTS)) and len(state.active) == 5
     again, rows = step(failure, state, round_id="r2", interface="static")
     assert again == state and {r["action"] for r in rows} == {"keep"}
-    assert texts(step([], interface="published")[0]) == texts(published(FACTS))
+    assert texts(step([], interface="published")[0]) == texts(published(FACTS, "words"))
+    assert texts(step([], interface="published", call_format="chat")[0]) == texts(published(FACTS))
     kept, rows = step([], evolved, round_id="r2", interface="kept")
     assert kept == evolved and {r["action"] for r in rows} == {"keep"}
     with pytest.raises(ParamError, match="magic"):
@@ -335,6 +338,15 @@ def test_published_marks_and_allowed_values_only():
     marks = texts(published(FACTS))
     assert ("refund.order", "[required]") in marks and ("refund.reason", "one of K1 K3") in marks
     assert {text for _, text in marks} == {"[required]", "one of K1 K3"}
+
+
+@pytest.mark.parametrize("name", ["shop", "compliance"])
+@pytest.mark.parametrize("made", [static, lambda facts: published(facts, "words"), lambda f: random_items(f, 400, 0)])
+def test_nano_can_read_what_baselines_say(name, made):
+    """A mark that is <unk> beside each parameter had it solve nothing: that measured the mark, not the method."""
+    env, codec = load_env(name), WordCodec(build_vocabulary())
+    items = made(env.facts(sorted({tool for task in env.tasks() for tool in task.toolset}))).items
+    assert items and [item.text for item in items if UNK in codec.encode(item.text)] == []
 
 
 def test_random_cues_are_true_words_at_wrong_places():

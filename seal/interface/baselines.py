@@ -14,20 +14,22 @@ def static(facts: Sequence[Fact]) -> InterfaceState:
     return InterfaceState(tuple(cue.item() for cue in notes_of(facts)))
 
 
-def published(facts: Sequence[Fact]) -> InterfaceState:
+def published(facts: Sequence[Fact], call_format: str = "") -> InterfaceState:
     """The published annotation (arXiv 2605.24426, Appendix D): "[required]" marks and the allowed values of a schema.
 
-    A schema's list of values says nothing about which user word stands for which code, so neither does this.
+    A schema's list of values says nothing about which user word stands for which code, so neither does this. The closed
+    lexicon of the "words" format has the values, but neither "of" nor a mark, and every parameter there is required: it
+    gets the values alone, for a policy that meets <unk> beside each parameter solves nothing.
     """
-    items = []
+    items, words = [], call_format == "words"
     for fact in facts:
         target = target_of(fact.tool, fact.param)
-        if fact.kind == "required" and fact.value:
+        if fact.kind == "required" and fact.value and not words:
             items.append(Item("required", target, "docs", "[required]", "", ""))
         elif fact.kind == "enum":
             values = enum_in_text(fact.value) if isinstance(fact.value, str) else fact.value
             codes = sorted(map(str, values.values() if isinstance(values, Mapping) else values))
-            items.append(Item("enum", target, "docs", one_of(codes), "", ""))
+            items.append(Item("enum", target, "docs", " ".join(codes) if words else one_of(codes), "", ""))
     return InterfaceState(tuple(sorted(items, key=lambda item: (item.target, item.kind, item.text))))
 
 

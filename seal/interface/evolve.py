@@ -44,7 +44,7 @@ def evolve(
 
     Args:
         profile: rows as in `propose.needs_of`, of bare rollouts. facts, mined: what cues may quote.
-        call_format: of the policy, for cues that show a call. seed: of `interface: random`.
+        call_format: of the policy, for cues that show a call, and marks it can read. seed: of `interface: random`.
         docs, tasks: bare docs that cues may quote too, and tasks whose gold, state and words they must not (the
             guard refuses what has no source either way; tasks let it say what leaked).
         uplifts: rows of `uplift.uplifts`. errors: count per error kind seen. count: tokens of a text.
@@ -53,7 +53,7 @@ def evolve(
     """
     kinds = kinds_of(params.kinds)
     if params.interface != "evolved":
-        return _fixed(parent, facts, params, seed, round_id, count)
+        return _fixed(parent, facts, params, call_format, seed, round_id, count)
     if kinds & _TOLD_KINDS:
         facts = (*facts, *told(docs, call_format, [task.toolset for task in tasks]))
     candidates = propose(profile, facts, mined, call_format, errors, kinds)
@@ -235,7 +235,13 @@ def _priors(state: InterfaceState, uplifts: Sequence[Mapping[str, Json]]) -> dic
 
 
 def _fixed(
-    parent: InterfaceState, facts: Sequence[Fact], params: EvolveParams, seed: int, round_id: str, count: Counter
+    parent: InterfaceState,
+    facts: Sequence[Fact],
+    params: EvolveParams,
+    call_format: str,
+    seed: int,
+    round_id: str,
+    count: Counter,
 ) -> tuple[InterfaceState, list[Row]]:
     """The interfaces that do not evolve: the same at every round, whatever the profile says, but for what the gate
     took out."""
@@ -247,7 +253,7 @@ def _fixed(
     elif name == "static":
         state = baselines.static(facts)
     elif name == "published":
-        state = baselines.published(facts)
+        state = baselines.published(facts, call_format)
     elif name == "random":
         full = sum(count(item.text) for item in baselines.static(facts).items)
         state = baselines.random_items(facts, min(full, params.token_budget), seed, count)

@@ -58,7 +58,7 @@ EMPTY = InterfaceState()
 
 
 def step(profile, parent=EMPTY, mined=(), round_id="r1", facts=FACTS, call_format="words", **params):
-    return evolve(parent, profile, facts, mined, replace(PARAMS, **params), round_id, call_format)
+    return evolve(parent, profile, facts, mined, replace(PARAMS, **params), round_id, call_format=call_format)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,13 @@ def test_no_file_can_be_there(here, capsys, command, place):
     assert seen(here) == before
 
 
+@pytest.mark.parametrize("name", ["log.jsonl", "./log.jsonl", "same.jsonl"])
+def test_labels_do_not_go_over_the_log(here, capsys, name):
+    (here / "same.jsonl").symlink_to("log.jsonl")
+    assert main(["diagnose", "--input", "log.jsonl", "--output", name]) == 2
+    assert "the log itself" in capsys.readouterr().err and (here / "log.jsonl").read_text() == LOG
+
+
 @pytest.mark.parametrize("place", NO_FOLDER)
 @pytest.mark.parametrize("command", FOLDERS)
 def test_no_folder_can_be_there(here, capsys, command, place):

@@ -11,7 +11,8 @@ from seal.core.typed import plain
 from seal.evaluate.arms import ARMS, PLAIN_RATE
 from seal.evaluate.jobs import plan
 
-PARAMS = """envs: {shop: {}}
+PARAMS = """run: {seed: 0, threads: 1}
+envs: {shop: {}}
 starts:
   r0:
     env: shop
@@ -194,6 +195,30 @@ def test_a_wrong_setting_is_named_as_it_was_typed(workspace, capsys, command, se
     said = capsys.readouterr().err
     assert said.startswith(f"error: --set: {setting}\n  -> ") and SETTINGS[setting] in said
     assert (workspace / "params.yaml").read_text() == PARAMS and not (workspace / ".seal").exists()
+
+
+@pytest.mark.parametrize("text", ["{}", "", "run:\n", "run: {threads: 1}\n"])
+@pytest.mark.parametrize("preset", [(), ("--preset", "p.yaml")])
+def test_what_dvc_asks_params_for_is_missed_before_anything_is_written(workspace, capsys, text, preset):
+    (workspace / "p.yaml").write_text("envs: {shop: {}}\nrounds: {r1: {parent: r0}}\n")
+    (workspace / "params.yaml").write_text(text)
+    before = sorted(workspace.iterdir())
+    assert main(["run", *preset]) == 2
+    said = capsys.readouterr().err
+    assert "run.seed: missing" in said
+    assert (workspace / "params.yaml").read_text() == text and sorted(workspace.iterdir()) == before
+
+
+@pytest.mark.parametrize("preset", ["", "none", "p.yaml"])
+def test_a_preset_without_rounds_runs_nothing(workspace, capsys, preset):
+    (workspace / "p.yaml").write_text("defaults: {nope: 1}\n")
+    assert main(["run", "--preset", preset]) == 2
+    assert capsys.readouterr().err.startswith("error: --preset: ")
+
+
+def test_a_setting_beside_an_arm_is_named_as_it_was_typed(workspace, capsys):
+    assert main(["round", "new", "r4", "--parent", "r0", "--arm", "paper", "--set", "collect.group_size=1"]) == 2
+    assert capsys.readouterr().err.startswith("error: --set: collect.group_size=1\n")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from test_evaluate_experiment import FAULTY, PARAMS, SMALL, _args, _params
 
 from seal.commands import experiment as command
 from seal.core.errors import ParamError
+from seal.env import load_env
 from seal.evaluate import transfer
 from seal.evaluate.experiment import run_jobs
 from seal.evaluate.jobs import folder_of, plan
 from seal.evaluate.transfer import place_of, run_transfer, summarise_transfer
+from seal.policy.start import write_start
 from seal.store.parquet import read_parquet
 
 
@@ -102,6 +104,17 @@ def test_a_destination_is_asked_for_where_it_belongs(tmp_path, words):
     (tmp_path / "params.yaml").write_text(PARAMS)
     with pytest.raises(ParamError, match="--to|nowhere"):
         command.run(_args(tmp_path, *words, "--seeds", "1", "--rounds", "1"))
+
+
+def test_a_destination_that_nano_has_no_words_for_is_told_before_it_trains(tmp_path):
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("kind: scripted, variant: faulty, rate: 0.5", "kind: nano"))
+    with pytest.raises(ParamError, match="nano in bfcl"):
+        command.run(_args(tmp_path, "transfer", "--to", "bfcl", "--seeds", "1", "--rounds", "1"))
+    assert not list(tmp_path.rglob("r0.json"))
+    with pytest.raises(ParamError, match="nano in bfcl"):
+        write_start({"kind": "nano"}, load_env("bfcl"), tmp_path / "policy")
+    for name in ("shop", "compliance"):
+        write_start({"kind": "nano"}, load_env(name), tmp_path / name)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from seal.core.errors import ParamError, RoundError
 from seal.core.params import load_params, load_yaml
 from seal.core.typed import plain
-from seal.store.params_file import add_preset, add_round, next_id, parse_settings, resolve
+from seal.store.params_file import add_preset, add_round, next_id, params_with_preset, parse_settings, resolve
 
 TEXT = """# before
 run: {seed: 3}   # a seed
@@ -111,12 +111,24 @@ def test_every_preset_fits_into_the_shipped_params(preset, tmp_path):
     ({"starts": {"z0": None}}, "starts.z0.env"),
     ({"rounds": {"z1": 3}}, "preset rounds.z1"),
     ({"rounds": {"z1": {"train": {}}}}, "preset rounds.z1"),
+    ({"rounds": {"z1": {"parent": 5}}}, "preset rounds.z1"),
+    ({"rounds": {"z1": {"parent": ["r0"]}}}, "preset rounds.z1"),
 ])  # fmt: skip
 def test_a_preset_with_anything_else_in_it_is_refused(tmp_path, preset, says):
     path = tmp_path / "params.yaml"
     path.write_text("envs: {shop: {}}\n")
     with pytest.raises(ParamError, match=says):
         add_preset(path, preset)
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "3"])
+def test_a_preset_over_what_is_no_mapping_is_refused(tmp_path, text):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    for over in (add_preset, params_with_preset):
+        with pytest.raises(ParamError, match="params.yaml"):
+            over(path, {"envs": {"shop": {}}})
+    assert path.read_text() == text
 
 
 def test_a_preset_that_says_otherwise_of_a_round_that_exists_is_refused(path):

@@ -49,6 +49,13 @@ def test_a_resolved_round_reads_back_as_it_was_written():
         (params(envs={"shop": {"train": -1}}), "envs.shop.train", "out of range"),
         (params(starts={"r0": {"env": "shop"}}), "starts.r0.policy", "add"),
         (params(starts=start(kind="nono")), "starts.r0.policy.kind", "nano"),
+        (params(starts=start(kind=["nano"])), "starts.r0.policy.kind", "nano"),
+        (params(starts=start(kind={"nano": 1})), "starts.r0.policy.kind", "nano"),
+        (params(envs={"shop": {"train": 10**29}}), "envs.shop.train", "from 1 to 2147483648"),
+        (params(defaults={"train": {"alpha": float("inf")}}), "defaults.train.alpha", "from 0 to 2147483648"),
+        (params(defaults={"train": {"clip": [1.0, float("inf")]}}), "defaults.train.clip[1]", "2147483648"),
+        (params(defaults={"train": {"lr": float("nan")}}), "defaults.train.lr", "from 0 to 1"),
+        (params(envs={"shop": {}, "bfcl": {"x": 1}}), "envs.bfcl.x", "known keys: none"),
         (
             params(starts=start(kind="nano", x=1)),
             "starts.r0.policy.x",

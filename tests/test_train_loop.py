@@ -43,13 +43,14 @@ def fresh(step, seen=(), n=0):
 
 def run(params, resume_dir=None, stop_after=None, policy=None):
     policy = policy or tiny_policy()
-    modes = []
+    modes, told = [], []
 
     def play(step, seen=(), n=0):
         modes.append(policy.model.training)
         return fresh(step, seen, n)
 
     def progress(row):
+        told.append(row["step"])
         if row["step"] == stop_after:
             raise Killed
 
@@ -57,6 +58,7 @@ def run(params, resume_dir=None, stop_after=None, policy=None):
     updates = {"minibatches": 2, "num_iterations": params.num_iterations, "schedule": params.schedule}
     settings = OptimSettings(params.steps, 48, lr=1e-2, seed=7, epsilon_high=params.epsilon_high, **updates)
     loop.run(policy, settings, resume_dir)
+    assert told == list(range(params.steps))  # of a run that goes on, too: a bar shows all
     return policy.model, loop.result
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.commands.answers import check_format, form_of, write_answer
-from seal.core.errors import ArtifactError
+from seal.core.errors import ArtifactError, ParamError
 
 TOLD = 20  # malformed lines told one by one
 
@@ -22,6 +22,8 @@ def label_file(path: Path, form: str | None = None, output: Path | None = None, 
     from seal.diagnose.log_file import JSONL_OF
 
     form = form_of(form, output)
+    if output and output.exists() and path.exists() and output.samefile(path):
+        raise ParamError("--output", output, "that is the log itself: name another file")
     output = check_format(form, output, limit)
     counts: Counter[str] = Counter()
     rows, skipped = _labels(path, counts)

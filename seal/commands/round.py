@@ -47,20 +47,20 @@ def run(args: argparse.Namespace) -> int:
     with as_typed("--set", args.set, f"rounds.{name}"):
         change = parse_settings(args.set)
         if args.arm:
-            change = merged(_of_arm(args.arm, lineage, parent, change, like), change)
+            change = merged(_of_arm(args.arm, lineage, parent, change, like, name), change)
         add_round(root / "params.yaml", name, resolve(lineage.params, parent, change, like, name))
     print(f"added {name} (parent {parent}); run it: seal run")
     return 0
 
 
 def _of_arm(
-    arm: str, lineage: Lineage, parent: str, change: Mapping[str, Any], like: Round | None
+    arm: str, lineage: Lineage, parent: str, change: Mapping[str, Any], like: Round | None, name: str
 ) -> Mapping[str, Any]:
     """What an arm of experiments changes in a child of `parent`: `change` and `like` decide the size of its groups."""
     if arm not in ARMS:
         raise ParamError("--arm", arm, f"known arms: {', '.join(ARMS)}")
     depth, kind = lineage.depth(parent), lineage.params.starts[lineage.start(parent)].policy["kind"]
-    group_size = resolve(lineage.params, parent, change, like)["collect"]["group_size"]
+    group_size = resolve(lineage.params, parent, change, like, name)["collect"]["group_size"]
     return changes_of(arm, group_size, depth + 1, kind)[depth]
 
 

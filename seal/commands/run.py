@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
 from seal.core.params import load_params
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
-from seal.store.params_file import add_preset, read_preset
+from seal.store.params_file import add_preset, check_run, read_preset
 from seal.store.repro import StageError, alive, environment, is_current, stop, tied
 
 
@@ -27,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     root = find_root()
-    wanted = use_preset(root, args.preset) if args.preset else []
+    check_run(root / "params.yaml")
+    wanted = [] if args.preset is None else use_preset(root, args.preset)
     lineage = Lineage(load_params(root / "params.yaml"))
     wanted = wanted or [*lineage.params.starts, *lineage.params.rounds]
     if not wanted:
@@ -77,7 +79,10 @@ def _wait(flow: subprocess.Popen) -> int:
 
 def use_preset(root: Path, name: str) -> list[str]:
     """Add a preset, named or a file, to params.yaml where it is missing; the ids of its rounds. Raises ParamError."""
-    return add_preset(root / "params.yaml", read_preset(root, name))
+    preset = read_preset(root, name)
+    if isinstance(preset, Mapping) and not preset.get("rounds"):
+        raise ParamError("--preset", name, "it holds no rounds to run: add some, each with its parent")
+    return add_preset(root / "params.yaml", preset)
 
 
 def targets_of(lineage: Lineage, rounds: list[str]) -> list[str]:

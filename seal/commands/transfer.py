@@ -27,7 +27,7 @@ def transfer(
     """
     from seal.evaluate.transfer import Place, place_of, run_transfer
 
-    places = [place_of(params, name) for name in names]
+    places = [place_of(params, name, jobs[0].start["policy"]["kind"]) for name in names]
     if (home := Place(jobs[0].env, jobs[0].env_options)) in places:
         raise ParamError("--to", home.env, "policies are trained there, and home is measured anyway: leave it out")
     finished: list[str] = []

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+MOST_TOLD = 1000  # characters of a value in a message
+
 
 class SealError(Exception):
     """Base of all errors a user can mend. `exit_code` is what the command line returns."""
@@ -19,7 +21,10 @@ class SealError(Exception):
 
     def __init__(self, thing: str, value: object, remedy: str):
         self.thing, self.value, self.remedy = thing, value, remedy
-        super().__init__(f"{thing}: {value}\n  -> {remedy}")
+        told = str(value)
+        if len(told) > MOST_TOLD:
+            told = f"{told[:MOST_TOLD]}... ({len(told):,} characters)"
+        super().__init__(f"{thing}: {told}\n  -> {remedy}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors of worker processes come back as what they are."""

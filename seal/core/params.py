@@ -127,7 +127,7 @@ def _check(params: Params) -> None:
     for name, entry in params.starts.items():
         _check_entry(params, f"starts.{name}", entry)
         kind = entry.policy.get("kind")
-        if kind not in POLICIES:
+        if not isinstance(kind, str) or kind not in POLICIES:
             raise ParamError(f"starts.{name}.policy.kind", kind, f"use one of: {', '.join(POLICIES)}")
         read(POLICIES[kind], entry.policy, f"starts.{name}.policy")
     for name, entry in params.rounds.items():

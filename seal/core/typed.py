@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from seal.core.errors import ParamError
 
 T = TypeVar("T")
+MOST = 2**31  # no setting is larger, so that infinity is none, and sizes fit
 URL = {"url": True}  # metadata of a text that is the http(s) URL of a server, or empty
 
 
@@ -54,7 +55,7 @@ def check_keys(value: Mapping[str, Any], known: list[str], path: str) -> None:
     for key in value:
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=2, cutoff=0.5)
-            remedy = f"did you mean {' or '.join(near)}?" if near else f"known keys: {', '.join(known)}"
+            remedy = f"did you mean {' or '.join(near)}?" if near else f"known keys: {', '.join(known) or 'none'}"
             raise ParamError(f"{path}.{key}" if path else str(key), value[key], f"unknown key; {remedy}")
 
 
@@ -75,7 +76,7 @@ def convert(hint: Any, value: Any, path: str, item: Field, complete: bool = Fals
         return read(hint, value, path, complete)
     if origin is Literal:
         if value not in args or isinstance(value, bool):
-            raise ParamError(path, value, f"use one of: {', '.join(map(str, args))}")
+            raise ParamError(path, value, f"use one of: {', '.join(str(arg) or chr(39) * 2 for arg in args)}")
         return value
     if origin is tuple:
         wanted = None if args[-1] is Ellipsis else len(args)
@@ -93,10 +94,11 @@ def _scalar(hint: type, value: Any, path: str, item: Field) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ParamError(path, repr(value), f"write a value of type {hint.__name__}, such as {_default(item)}")
+        like = f", such as {default}" if (default := _default(item)) not in ("", "...") else ""
+        raise ParamError(path, repr(value), f"write a value of type {hint.__name__}{like}")
     low, high = item.metadata.get("low"), item.metadata.get("high")
-    if low is not None and hint in (int, float) and not low <= value <= high:
-        raise ParamError(path, value, f"out of range: use a value from {low:g} to {high:g}")
+    if low is not None and hint in (int, float) and not low <= value <= (high := min(high, MOST)):
+        raise ParamError(path, value, f"out of range: use a value from {low:.12g} to {high:.12g}")
     if item.metadata.get("url") and value and not re.fullmatch(r"https?://[^\s/?#]\S*", value):
         raise ParamError(path, value, "give the server, such as http://localhost:8000/v1, or '' for none")
     return value

@@ -33,10 +33,17 @@ class Place:
     options: Mapping[str, Any]
 
 
-def place_of(params: Params, name: str) -> Place:
-    """`name` as in `envs` of params, else an environment with its defaults. Raises ParamError for an unknown one."""
+def place_of(params: Params, name: str, kind: str = "") -> Place:
+    """`name` as in `envs` of params, else an environment with its defaults.
+
+    Raises ParamError for an unknown one, and for one that a policy of this `kind` cannot read.
+    """
     options = plain(params.envs[name], short=True) if name in params.envs else {}
-    load_env(name, **options)
+    env = load_env(name, **options)
+    if kind == "nano":
+        from seal.policy.nano import check_reads
+
+        check_reads(env)
     return Place(name, options)
 
 

@@ -15,7 +15,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, PreTrainedTokenizerFast
 
-from seal.core.errors import ArtifactError
+from seal.core.errors import ArtifactError, ParamError
+from seal.env.base import Environment
 from seal.policy.base import Action, Limits, Observation
 from seal.policy.cache import what_to_keep
 from seal.policy.generate import generate
@@ -54,6 +55,17 @@ def tokenizer_of(vocabulary: Sequence[str]) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(
         tokenizer_object=inner, pad_token=vocabulary[PAD], unk_token=vocabulary[UNK], eos_token=vocabulary[END]
     )
+
+
+def check_reads(env: Environment) -> None:
+    """Raise ParamError where a task's docs or first message hold words outside of the lexicon: all would be <unk>."""
+    task = env.tasks()[0]
+    docs = " ".join(part for doc in env.docs(task, 0) for part in (doc.name, doc.description))
+    codec = WordCodec(build_vocabulary())
+    unread = [word for word in f"{docs} {task.turns[0].message}".split() if UNK in codec.encode(word)]
+    if unread:
+        remedy = f"it reads the built-in domains alone, not {', '.join(unread[:3])}: take kind hf"
+        raise ParamError("policy.kind", f"nano in {env.name}", remedy)
 
 
 class NanoPolicy:

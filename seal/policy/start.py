@@ -43,8 +43,10 @@ def write_start(
         EndpointPolicy(params).save(path)
         return []
     if kind == "nano":
-        from seal.policy.nano import reader_policy
+        from seal.policy.nano import check_reads, reader_policy
 
+        if env is not None:
+            check_reads(env)
         reader_policy().save(path)
         return []
     return _write_hf(params, env, path, seed, on_progress, resume_dir)

@@ -107,7 +107,7 @@ def _categories(rounds: Sequence[Round]) -> str:
         return ""
     rows = []
     for r in rounds:
-        found = [r.metrics["by_category"].get(name) for name in names]
+        found = [r.metrics.get("by_category", {}).get(name) for name in names]
         rows.append((r.id, *(f"{points(e)} {interval(e)}" for e in found)))
     return f"<h3>Strict score by category</h3>{_table(('round', *names), rows)}"
 

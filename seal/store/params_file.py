@@ -117,6 +117,14 @@ def read_preset(root: Path, name: str) -> dict[str, Any]:
     return load_yaml(known[name])
 
 
+def check_run(path: Path) -> None:
+    """Raise ParamError for a file without what dvc.yaml names as parameters of its stages, before any is run."""
+    data = load_yaml(path)
+    load = data.get("run") if isinstance(data, Mapping) else None
+    if load is None or (isinstance(load, Mapping) and "seed" not in load):
+        raise ParamError("run.seed", "missing", "add `run: {seed: 0, threads: 1}` to params.yaml")
+
+
 def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     """Add what a preset has and the file lacks; its rounds get resolved. Returns the ids of the preset's rounds.
 
@@ -142,6 +150,7 @@ def params_with_preset(path: Path, preset: Mapping[str, Any]) -> tuple[Params, s
 
 def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The envs and starts that a preset adds to params, and the params with these and its defaults laid over them."""
+    there = parse_params(data).defaults
     if not isinstance(preset, Mapping):
         raise ParamError("preset", type(preset).__name__, "write a mapping with envs, starts and rounds")
     check_keys(preset, ["envs", "starts", "defaults", "rounds"], "preset")
@@ -150,8 +159,9 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
             raise ParamError(f"preset {name}", section, "write a mapping of names to entries")
     for section in ("envs", "starts", "rounds"):
         for name, change in (preset.get(section) or {}).items():
-            if not isinstance(change or {}, Mapping) or (section == "rounds" and "parent" not in (change or {})):
-                remedy = "write a mapping" + ", with its parent" * (section == "rounds")
+            is_entry = isinstance(change or {}, Mapping)
+            if not is_entry or (section == "rounds" and not isinstance((change or {}).get("parent"), str)):
+                remedy = "write a mapping" + ", with its parent's id" * (section == "rounds")
                 raise ParamError(f"preset {section}.{name}", change, remedy)
             if key := _otherwise((data.get(section) or {}).get(name, change), change):
                 remedy = "make them equal, give the preset's one another name, or use another folder"
@@ -160,7 +170,7 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
         section: {k: v for k, v in (preset.get(section) or {}).items() if k not in (data.get(section) or {})}
         for section in ("envs", "starts")
     }
-    defaults = merged(plain(parse_params(data).defaults), preset.get("defaults") or {})
+    defaults = merged(plain(there), preset.get("defaults") or {})
     common = {"recipe": RECIPE, "evaluate": defaults["evaluate"]}
     new["starts"] = {name: {**common, **(entry or {})} for name, entry in new["starts"].items()}
     return new, merged(data, {"defaults": defaults, **{key: merged(data.get(key) or {}, new[key]) for key in new}})

@@ -86,8 +86,8 @@ def train_round(
     Args: `interface` is the round's new one; `factors` the parent round's; `priority` the diagnosis priority;
     `resume_dir` an ignored folder that belongs to exactly these inputs: an interrupted call leaves its state there and
     the next one goes on from it; the caller forgets it (seal.store.files) once what came of the training is written.
-    `on_progress` gets each curve row. `reference`: the policy that the line starts with, where `train.reference` asks
-    for it. `replay`: the parent round's rows to imitate again.
+    `on_progress` gets each curve row, also those that are gone on from. `reference`: the policy that the line starts
+    with, where `train.reference` asks for it. `replay`: the parent round's rows to imitate again.
     Raises ArtifactError when another policy than this one, as it is now, played the collected rollouts.
     """
     if train_params.algorithm == "none" or not train_params.steps:
@@ -258,8 +258,6 @@ class Loop:
             "factors": self.result.factors.to_json(),
         }
         self._keep(row)
-        if self.on_progress:
-            self.on_progress(curve)
         return row
 
     def _recall(self, row: dict[str, Any]) -> None:
@@ -277,3 +275,5 @@ class Loop:
         self.result.steps += [row["curve"]["step"]] * len(row["judged"])
         self.result.weights += row["weights"]
         self.result.curve.append(row["curve"])
+        if self.on_progress:
+            self.on_progress(row["curve"])

@@ -58,7 +58,10 @@ def write_tree(root: Path) -> Path:
             state, found = _write_round(folder, round_id, parent, depth, state, found)
         else:
             write_table(folder / "diagnose" / "profile.parquet", "profile", [])
+            write_table(folder / "train" / "replay.parquet", "replay", [])
         _write_evaluation(folder, round_id, state)
+        if parent:
+            write_table(folder / "evaluate" / "validation.parquet", "validation", [])
     return root
 
 
@@ -76,10 +79,12 @@ def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: In
     items = rows_of_items(evolved.state.items, evolved.state.hash, round_id, evolved.uplifts)
     write_table(folder / "interface" / "interface_items.parquet", "interface_items", items)
     write_table(folder / "interface" / "changes.parquet", "changes", evolved.changes)
+    write_table(folder / "interface" / "decisions.parquet", "decisions", evolved.decisions)
     fresh = collect(env(), policy, evolved.state, COLLECT, round_id, depth, 0, "train", 1)
     trained = judge(env(), fresh, DEFAULT_PRIORITY)
     write_played(folder / "train", trained, round_id, "train", 1)
     write_table(folder / "train" / "weights.parquet", "weights", _weights(trained, round_id))
+    write_table(folder / "train" / "replay.parquet", "replay", [])
     return evolved.state, found
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -173,3 +174,62 @@ def test_a_pipe_is_told_as_what_it_is(here):
 def test_an_option_that_writes_nothing_is_refused(here, capsys):
     assert main(["diagnose", "--sensitivity", "--env", "shop", "--output", "a.csv"]) == 2
     assert capsys.readouterr().err.startswith("error: --output: a.csv\n")
+
+
+ASKS = {  # verb -> a question to a workspace, by its name or path where that is said
+    "sql": ("sql", "SELECT count(*) FROM outcomes"),
+    "top": ("top", "r1"),
+    "show": ("show", "0"),
+    "interface": ("interface", "show", "r0"),
+    "export": ("export", "preferences", "r1", "--out", "p.jsonl"),
+    "report": ("report", "--table"),
+    "diagnose": ("diagnose", "--sensitivity", "--round", "r9"),
+    "experiment": ("experiment", "rises", "--start", "r9"),
+}
+
+
+def roots(parser: argparse.ArgumentParser) -> list[Path]:
+    """Defaults of --root, also of the verbs within a verb."""
+    found = [action.default for action in parser._actions if "--root" in action.option_strings]
+    for action in parser._actions:
+        for sub in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
+            found += roots(sub)
+    return found
+
+
+def test_every_verb_that_takes_a_root_is_asked_here():
+    assert {verb for verb in VERBS if roots(build_parser(verb))} == ASKS.keys()
+
+
+@pytest.mark.parametrize("verb", ASKS)
+def test_a_workspace_is_found_from_a_folder_in_it(tree, tmp_path, monkeypatch, capsys, verb):
+    """What is said is the same from everywhere in it, and with --root from outside."""
+    for place in ("w/a/b", "outside"):
+        (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "w" / "data").symlink_to(tree / "data")
+    shutil.copy(ROOT / "params.yaml", tmp_path / "w")
+    (tmp_path / "w" / "dvc.yaml").touch()
+    said = []
+    for place, words in (("w", ()), ("w/a/b", ()), ("outside", ("--root", "../w"))):
+        monkeypatch.chdir(tmp_path / place)
+        code = main([*ASKS[verb], *words])
+        out, err = capsys.readouterr()
+        where = (str(tmp_path / "w") + "/", "../w/", "")  # how its files are named
+        said.append((code, *(re.sub("|".join(map(re.escape, where[:2])), "", text) for text in (out, err))))
+    assert said[0] == said[1] == said[2] != (0, "", "")
+    monkeypatch.chdir(tmp_path / "outside")
+    assert set(roots(build_parser(verb))) == {Path()}
+    monkeypatch.chdir(tmp_path / "w")
+    assert set(roots(build_parser(verb))) == {Path()}
+    monkeypatch.chdir(tmp_path / "w" / "a")
+    assert set(roots(build_parser(verb))) == {tmp_path / "w"}
+
+
+def test_what_the_user_types_stays_relative_to_the_current_folder(tree, tmp_path, monkeypatch):
+    (tmp_path / "w" / "a").mkdir(parents=True)
+    (tmp_path / "w" / "data").symlink_to(tree / "data")
+    for name in ("params.yaml", "dvc.yaml"):
+        shutil.copy(ROOT / name, tmp_path / "w")
+    monkeypatch.chdir(tmp_path / "w" / "a")
+    assert main(["sql", "SELECT 1 AS a", "--output", "a.csv"]) == 0
+    assert (tmp_path / "w" / "a" / "a.csv").read_text() == "a\n1\n"

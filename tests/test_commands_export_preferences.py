@@ -2,6 +2,7 @@
 
 import json
 
+import pyarrow.parquet as pq
 import pytest
 from store_cases import write_tree
 
@@ -77,6 +78,21 @@ def test_a_missing_table_is_one_error_and_not_fewer_pairs(tree, tmp_path, capsys
         (tmp_path / "kept").rename(path)
     said = capsys.readouterr().err
     assert code == 3 and said.count("error: ") == 1 and str(path) in said and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_table_without_a_row_is_one_error_and_not_fewer_pairs(tree, tmp_path, capsys, lost):
+    path, out = tree / "data" / "rounds" / "r1" / f"{lost}.parquet", tmp_path / "p.jsonl"
+    whole, table = path.read_bytes(), pq.read_table(path)
+    pq.write_table(table.slice(1), path)
+    try:
+        code = main(["export", "preferences", "r1", "--out", str(out), "--root", str(tree)])
+    finally:
+        path.write_bytes(whole)
+    said = capsys.readouterr().err
+    assert code == 3 and said.count("error: ") == 1 and path.stem in said and list(tmp_path.iterdir()) == []
+    assert table["rollout_id"][0].as_py() in said
+    assert path.stem != "tokens" or str(path) in said
 
 
 def test_a_round_that_was_not_trained_is_told(tree, tmp_path, capsys):

@@ -14,6 +14,7 @@ from seal.policy.scripted import FaultyPolicy
 from seal.store.files import tree_hash
 from seal.store.lineage import STAGES, Lineage
 from seal.store.repro import repro
+from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START
 from seal.store.tables import read_table
 
 pytestmark = pytest.mark.slow
@@ -63,6 +64,10 @@ def test_every_table_is_there_and_reads(finished):
     for path in sorted((finished / "data").rglob("*.parquet")):
         name = {"start": "evaluations", "shop": "tasks"}.get(path.stem, path.stem)
         assert read_table(path, name).num_rows >= 0
+    for round_id, stages in (("r0", OF_START), ("r1", OF_ROUND), ("r2", OF_ROUND)):
+        for stage, names in stages.items():
+            there = {path.stem for path in (finished / "data" / "rounds" / round_id / stage).glob("*.parquet")}
+            assert there - {"start"} == set(names).difference(OF_FRESH if stage == "train" else ()), stage
     collected = finished / "data" / "rounds" / "r1" / "collect" / "trajectories.parquet"
     rows = read_table(collected, "trajectories").to_pylist()
     assert len(rows) == 24

@@ -18,7 +18,7 @@ from seal.diagnose.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
 from seal.evaluate.results import record, write_results, write_transfer
-from seal.evaluate.suite import evaluate_policy
+from seal.evaluate.suite import evaluate_policy, write_evaluation
 from seal.evaluate.summary import summarise
 from seal.evaluate.transfer import summarise_transfer
 from seal.interface.baselines import static
@@ -29,7 +29,7 @@ from seal.report.html import page, write_report
 from seal.report.transfers import load_transfers, read_transfer, transfer_rows
 from seal.rollout.collect import collect
 from seal.store.parquet import read_parquet, write_parquet
-from seal.store.schemas import OF_JUDGES, OF_PLAY
+from seal.store.schemas import OF_ROUND
 from seal.store.tables import (
     rows_of_tasks,
     write_table,
@@ -54,13 +54,15 @@ def _round(root, id_, parent, depth, rate, state, before=None):
         found, id_, parent, depth, old, state, spent, before and before[3], env="shop", policy_hash=EVIL
     )
     folder = root / "data" / "rounds" / id_
-    write_judged(folder / "evaluate", evaluation.judged(), id_, "evaluate", tasks=ENV.tasks())
+    write_evaluation(folder / "evaluate", evaluation, id_, ENV.tasks())
     checked = {"round": id_, "dataset": "train/steps", "expectation": "unique", "columns": "", "rows": 9, "failing": 0}
     write_table(folder / "evaluate" / "validation.parquet", "validation", [{**checked, "success": True}])
     if depth:
         params = CollectParams(tasks=16, group_size=6, evolved=6, item_dropout=0.9)
         played = collect(ENV, policy, state, params, id_, depth, 0, "train", 1)
         write_judged(folder / "train", judge(ENV, played, DEFAULT_PRIORITY), id_, "train", tasks=ENV.tasks())
+        for name in ("weights", "replay"):
+            write_table(folder / "train" / f"{name}.parquet", name, [])
     (folder / "interface.json").write_text(state.to_json())
     (folder / "metrics.json").write_text(json.dumps(whole))
     return rows, before[1] if before else rows, state, whole["total"]
@@ -236,7 +238,7 @@ RESULTS = [
     *(("summary", _without_strict), ("runs", _half), ("summary", _half)),
 ]
 PLAYED = [
-    *(f"r1/{stage}/{name}.parquet" for stage in ("evaluate", "train") for name in (*OF_PLAY, *OF_JUDGES)),
+    *(f"r1/{stage}/{name}.parquet" for stage in ("evaluate", "train") for name in OF_ROUND[stage]),
     *("r1/interface.json", "r1/metrics.json", "../tasks/shop.parquet"),
 ]
 

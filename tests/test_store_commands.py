@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import pytest
 from store_cases import write_tree
 
 from seal.cli import main
-from seal.store.schemas import OF_JUDGES, OF_PLAY
+from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START
+from seal.store.views import missing_tables
 
 ROOT = Path(__file__).parents[1]
 PARAMS = (ROOT / "params.yaml").read_text()
@@ -67,6 +69,16 @@ def test_formats_say_the_same(seal, tmp_path):
     assert pq.read_table(tmp_path / "t.parquet").num_rows == 84
     assert seal("sql", "SELECT 1 AS a", "--format", "csv", "--output", str(tmp_path / "a.csv"))[0] == 0
     assert (tmp_path / "a.csv").read_text() == "a\n1\n"
+
+
+def test_columns_of_one_name_are_no_json_and_lose_nothing(seal, tmp_path):
+    query, out = "SELECT 'a' AS x, 'b' AS x, 1 AS y", tmp_path / "a.json"
+    for words in (("--format", "json"), ("--output", str(out))):
+        code, said, err = seal("sql", query, *words)
+        assert (code, said) == (2, "") and err.count("error: ") == 1 and "two columns x" in err and " AS " in err
+    assert not out.exists()
+    assert seal("sql", query, "--format", "csv")[1] == "x,x,y\na,b,1\n"
+    assert json.loads(seal("sql", "SELECT 1 AS x, 2 AS X", "--format", "json")[1]) == [{"x": 1, "X": 2}]
 
 
 def test_wrong_sql_is_a_usage_error_with_the_reason(seal):
@@ -172,20 +184,44 @@ def test_an_episode_whose_steps_are_gone_is_no_empty_episode(tmp_path, capsys):
 
 
 LOST = [
-    *(f"{stage}/{name}" for stage in ("evaluate", "train") for name in (*OF_PLAY, *OF_JUDGES)),
-    *("collect/trajectories", "collect/steps", "verify/verdicts", "verify/outcomes", "diagnose/diagnoses"),
+    *(f"r1/{stage}/{name}" for stage, names in OF_ROUND.items() for name in names),
+    *(f"r0/evaluate/{name}" for name in OF_START["evaluate"]),
 ]
 
 
 @pytest.mark.parametrize("lost", LOST)
 def test_a_missing_table_beside_others_is_one_error_and_not_fewer_rows(seal, tree, tmp_path, lost):
-    path = tree / "data" / "rounds" / "r1" / f"{lost}.parquet"
+    path, other = tree / "data" / "rounds" / f"{lost}.parquet", "outcomes" if "/steps" in lost else "stored.steps"
     path.rename(tmp_path / "kept")
     try:
         code, out, err = seal("sql", f"SELECT count(*) FROM {path.stem}")
+        assert seal("sql", f"SELECT count(*) FROM {other}")[0] == 0
     finally:
         (tmp_path / "kept").rename(path)
     assert (code, out) == (3, "") and err.count("error: ") == 1 and str(path) in err
+
+
+WHOLE = {  # folders that are as their stage left them, or that are not here
+    "training that played nothing": [f"r1/train/{name}.parquet" for name in OF_FRESH],
+    "a round's evaluation alone": [f"r1/{stage}" for stage in OF_ROUND if stage != "evaluate"],
+    "a profile and a replay buffer alone": [
+        *("r1/collect", "r1/verify", "r1/interface", "r1/evaluate", "r1/diagnose/diagnoses.parquet"),
+        *(f"r1/train/{name}.parquet" for name in OF_ROUND["train"] if name != "replay"),
+    ],
+    "a round that is not evaluated": ["r1/evaluate"],
+}
+
+
+def test_a_whole_tree_lacks_nothing(tree):
+    assert list(missing_tables(tree / "data")) == []
+
+
+@pytest.mark.parametrize("gone", WHOLE)
+def test_what_a_stage_did_not_write_or_is_not_here_is_not_missing(tree, tmp_path, gone):
+    shutil.copytree(tree / "data", tmp_path / "data")
+    for path in (tmp_path / "data" / "rounds" / name for name in WHOLE[gone]):
+        path.unlink() if path.suffix else shutil.rmtree(path)
+    assert list(missing_tables(tmp_path / "data")) == []
 
 
 def _broken(tmp_path, capsys, change):

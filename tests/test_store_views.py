@@ -163,7 +163,7 @@ DAMAGE = {
 
 CASES = [
     ("verdicts", "missing"),
-    ("profile", "missing"),
+    *((name, "missing") for name in ("profile", "interface_items", "evaluations", "decisions", "weights", "replay")),
     *product(("verdicts", "tasks"), [name for name in DAMAGE if name != "missing"]),
 ]
 

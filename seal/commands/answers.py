@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,8 @@ def _text(answer: "pa.Table", form: str, limit: int) -> str:
     if form == "csv":
         return _csv(answer)
     if form == "json":
+        if twice := [name for name, n in Counter(answer.column_names).items() if n > 1]:
+            raise ParamError("--format json", f"two columns {', '.join(twice)}", "name them apart, as in a AS b")
         rows = [dict(zip(answer.column_names, row, strict=True)) for row in _rows(answer)]
         return json.dumps(rows, indent=1, ensure_ascii=False, default=str) + "\n"
     return _plain(answer, limit)

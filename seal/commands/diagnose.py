@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seal.commands.answers import add_format
-from seal.commands.places import file_place
+from seal.commands.places import add_root, file_place
 from seal.core.errors import ParamError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", type=Path, help="write labels, or the counts of --inject, there")
     add_format(parser)
     parser.add_argument("--round", help="whose rollouts --sensitivity reads (default: the last one collected)")
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace of --sensitivity (default: here)")
+    add_root(parser, " of --sensitivity")
 
 
 def run(args: argparse.Namespace) -> int:

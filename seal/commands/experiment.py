@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seal.commands.places import folder_place
+from seal.commands.places import add_root, folder_place
 from seal.core.errors import ParamError
 from seal.evaluate.arms import ARMS, EXPERIMENTS
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="a folder to commit (from here): what it holds is not run again, all goes there",
     )
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    add_root(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,8 +4,8 @@ import argparse
 import os
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
+from seal.commands.places import add_root
 from seal.core.errors import ParamError, RoundError
 
 HELP = "stored rollouts as OpenTelemetry traces, label rates as metrics"
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help=f"texts, arguments, results and evidence too (default: ${CONTENT})")  # fmt: skip
     parser.add_argument("--at", metavar="TIME", help="when rollouts begin, as 2026-01-31T12:00:00Z (default: now)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="of a request with its retries (default: 10)")
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    add_root(parser)
 
 
 def run(args: argparse.Namespace) -> int:

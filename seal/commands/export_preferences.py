@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seal.commands.places import file_place
+from seal.commands.places import add_root, file_place
 from seal.core.errors import ArtifactError, RoundError
 from seal.core.types import Json
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where both sides end: the first action that differs, or its whole turn, whose tool results a trainer of"
         " text then trains on (default: %(default)s)",
     )
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    add_root(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
 from seal.core.params import load_params
 from seal.core.types import ToolDoc
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument("--format", choices=("openai", "mcp"), default="openai")
     export.add_argument("--mode", choices=MODES, default="full", help="feedback_only, off: the bare docs")
     for action in (show, diff, export):
-        action.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+        add_root(action)
 
 
 def run(args: argparse.Namespace) -> int:

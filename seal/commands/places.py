@@ -1,10 +1,28 @@
-"""Where answers go: looked at before any work is done, so that nothing is computed that cannot be kept."""
+"""Where tables lie, and where answers go: looked at before any work is done, so that nothing is computed that cannot be
+kept."""
 
+import argparse
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from seal.core.errors import ParamError
+from seal.core.errors import ParamError, RoundError
 from seal.store.files import possible, try_file
+from seal.store.lineage import find_root
+
+
+def add_root(parser: argparse.ArgumentParser, of: str = "") -> None:
+    """--root; `of`: what alone takes it."""
+    told = f"the workspace{of} (default: the one that holds the current folder)"
+    parser.add_argument("--root", type=Path, default=_root(), help=told)
+
+
+def _root() -> Path:
+    """The workspace that holds the current folder, else that folder: as it is, so that what is printed stays short."""
+    try:
+        root = find_root()
+        return Path() if root == Path.cwd() else root
+    except (RoundError, OSError):  # a current folder that is gone is told by who reads there
+        return Path()
 
 
 def file_place(option: str, path: Path | None) -> Path | None:

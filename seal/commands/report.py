@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from seal.commands.places import file_place
+from seal.commands.places import add_root, file_place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    add_root(parser)
     parser.add_argument("--out", type=Path, help="where to write the page (default: data/report.html)")
     parser.add_argument("--table", action="store_true", help="the table alone, no page")
 

@@ -3,9 +3,9 @@
 import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
 from seal.core.types import Call, Diagnosis, Result, Step, Task, Verdict
 
@@ -16,7 +16,7 @@ MOST = 1200  # characters of a text
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rollout", help="its id, or the first digits of it")
     parser.add_argument("--full", action="store_true", help="long texts in full")
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    add_root(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from seal.commands.answers import add_format, check_format, form_of, write_answer
+from seal.commands.places import add_root
 from seal.core.errors import ParamError
 
 ROWS = 50  # of a plain table, where nothing else is said
@@ -15,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(limit=None)  # then only a plain table is cut
     parser.add_argument("--explain", action="store_true", help="show how it would be answered, and do not")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write there instead of printing")
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    add_root(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,9 +1,9 @@
 """`seal top`: the failures most worth fixing now, by label, tool, parameter and detail."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
+from seal.commands.places import add_root
 from seal.core.errors import ParamError, RoundError
 
 PHASES = ("evaluate", "collect", "train")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("round", nargs="?", help="default: the last round that has been played")
     parser.add_argument("--phase", choices=PHASES, help="which rollouts (default: the first the round has)")
     parser.add_argument("-n", type=int, default=10, help="how many (default: 10)")
-    parser.add_argument("--root", type=Path, default=Path(), help="the workspace (default: here)")
+    add_root(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,13 +1,14 @@
 """Episodes as HTML: what the user asked, what the policy did, what came back, what the verdict was."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from seal.core.labels import FAILURES
 from seal.core.types import Call, Diagnosis, Rollout, Task, Verdict
 from seal.tools.parse import format_calls
+from seal.train.judged import Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +93,9 @@ def _cut(text: str, most: int = 600) -> str:
 
 
 def episodes_of(
-    tasks: Mapping[str, Task],
-    rollouts: Sequence[Rollout],
-    verdicts: Mapping[str, Sequence[Verdict]],
-    diagnoses: Mapping[str, Sequence[Diagnosis]],
-    success: Mapping[str, bool],
-    mode: str = "off",
-    split: str = "test",
+    tasks: Mapping[str, Task], judged: Iterable[Judged], mode: str = "off", split: str = "test"
 ) -> list[Episode]:
-    """Stored evaluation rollouts of one mode and split, first trials, sorted by task. Maps go by rollout id."""
-    chosen = [r for r in rollouts if r.mode == mode and not r.sample and tasks[r.task_id].split == split]
-    return [
-        Episode(
-            tasks[r.task_id],
-            r,
-            verdicts.get(r.rollout_id, ()),
-            diagnoses.get(r.rollout_id, ()),
-            success.get(r.rollout_id, False),
-        )
-        for r in sorted(chosen, key=lambda r: r.task_id)
-    ]
+    """Stored evaluation rollouts of one mode and split, first trials, sorted by task."""
+    found = [Episode(tasks[j.rollout.task_id], j.rollout, j.verdicts, j.diagnoses, j.success) for j in judged]
+    chosen = [e for e in found if e.rollout.mode == mode and not e.rollout.sample and e.task.split == split]
+    return sorted(chosen, key=lambda e: e.task.task_id)

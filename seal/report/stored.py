@@ -9,8 +9,9 @@ from seal.interface.uplift import MIN_TASKS, uplifts
 from seal.report.data import Round
 from seal.report.episodes import Episode, episodes_of
 from seal.store.lineage import tasks_path
-from seal.store.tables import diagnoses_of, outcomes_of, rollouts_of, tasks_of, verdicts_of
+from seal.store.tables import tasks_of
 from seal.store.views import MEND, connect, rows
+from seal.train.stored import read_judged
 
 Interval = tuple[float, float, float]
 
@@ -29,8 +30,7 @@ def stored_episodes(r: Round, tasks: Mapping[str, Task], split: str = "test") ->
     folder = r.folder / "evaluate"
     if not tasks or not (folder / "trajectories.parquet").exists():
         return []
-    success = {rollout_id: passed for rollout_id, (passed, _) in outcomes_of(folder).items()}
-    return episodes_of(tasks, rollouts_of(folder), verdicts_of(folder), diagnoses_of(folder), success, split=split)
+    return episodes_of(tasks, read_judged(folder, folder, folder, trains=False), split=split)
 
 
 def stored_uplifts(line: Sequence[Round], tasks: Mapping[str, Task], most: int) -> list[tuple[str, Interval]]:

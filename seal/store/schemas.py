@@ -39,9 +39,25 @@ RESULTS = listed(pa.struct([("shown", TEXT), ("raw", TEXT), ("error_kind", TEXT)
 TURNS = listed(pa.struct([("message", TEXT), ("gold", CALLS)]))
 _PLAYED = (("round", TEXT), ("phase", TEXT), ("rollout_id", TEXT))
 _UPLIFT = ("uplift", "low", "high", "n_with", "n_without", "tasks")
-# what there is of any played rollouts (of a policy to train also their tokens), and what is found out about them
+# what there is of any played rollouts (of those that can be trained on also their tokens), and what is found out about
+# them; training that plays writes it all
 OF_PLAY = ("trajectories", "steps")
 OF_JUDGES = ("outcomes", "verdicts", "diagnoses")
+OF_FRESH = (*OF_PLAY, "tokens", *OF_JUDGES)
+# stage folder -> the tables that it always has, of a round and of a start; those of OF_FRESH only where training played
+OF_ROUND = {
+    "collect": (*OF_PLAY, "tokens"),
+    "verify": ("outcomes", "verdicts"),
+    "diagnose": ("diagnoses", "profile"),
+    "interface": ("interface_items", "changes", "decisions"),
+    "train": (*OF_FRESH, "weights", "replay"),
+    "evaluate": (*OF_PLAY, *OF_JUDGES, "evaluations", "validation"),
+}
+OF_START = {
+    "diagnose": ("profile",),
+    "train": ("replay",),
+    "evaluate": (*OF_PLAY, *OF_JUDGES, "evaluations"),
+}
 
 TABLES: dict[str, Table] = {
     table.name: table

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from seal.core.errors import ArtifactError, ContractError
-from seal.core.types import Diagnosis, Json, Rollout, Step, Task, Tokens, Verdict
+from seal.core.types import Diagnosis, Json, Rollout, Task, Tokens, Verdict
 from seal.store import rows as nouns
 from seal.store.checks import check
 from seal.store.parquet import read_parquet, write_parquet
@@ -90,17 +90,26 @@ def rollouts_of(folder: Path) -> list[Rollout]:
     """The rollouts of a folder with trajectories, steps and (for policies with weights) tokens.
 
     Sorted by train step, task and sample, so groups are adjacent. Without a tokens table their token side is empty.
+    Raises as read_table, and ArtifactError for a table that lacks rows of what another one tells of.
     """
-    steps: dict[str, list[Step]] = defaultdict(list)
-    for row in _rows(folder, "steps"):
-        steps[row["rollout_id"]].append(nouns.step_of(row))
-    path = folder / "tokens.parquet"
-    tokens = {row["rollout_id"]: nouns.tokens_of(row) for row in _rows(path, "tokens")} if path.exists() else {}
-    rows = _rows(folder, "trajectories")
+    rows, steps = _rows(folder, "trajectories"), _grouped(folder, "steps", nouns.step_of)
     rows.sort(key=lambda row: (row["train_step"], row["task_id"], row["sample"], row["rollout_id"]))
-    return [
-        nouns.rollout_of(row, steps.get(row["rollout_id"], ()), tokens.get(row["rollout_id"], Tokens())) for row in rows
-    ]
+    counts = {row["rollout_id"]: row["n_steps"] for row in rows}
+    check_counts(folder / "steps.parquet", {id_: len(found) for id_, found in steps.items()}, counts, "trajectories")
+    path = folder / "tokens.parquet"
+    tokens = dict.fromkeys(counts, Tokens())
+    if path.exists():
+        tokens = {row["rollout_id"]: nouns.tokens_of(row) for row in _rows(path, "tokens")}
+        check_counts(path, dict.fromkeys(tokens, 1), dict.fromkeys(counts, 1), "trajectories")
+    return [nouns.rollout_of(row, steps.get(row["rollout_id"], ()), tokens[row["rollout_id"]]) for row in rows]
+
+
+def check_counts(path: Path, found: Mapping[str, int], told: Mapping[str, int], by: str) -> None:
+    """Raise ArtifactError where the table `path` has not as many rows of each rollout (id -> rows) as `by` tells of."""
+    for id_ in sorted(found.keys() | told.keys()):
+        if (n := found.get(id_, 0)) != (wanted := told.get(id_, 0)):
+            value = f"{path}: {n} rows of rollout {id_}, where {by} tell of {wanted}"
+            raise ArtifactError(f"table {path.stem}", value, "`dvc checkout`, or run the round's stages again")
 
 
 def rows_of_outcomes(

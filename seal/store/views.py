@@ -18,14 +18,14 @@ from seal.core.errors import ArtifactError, ParamError
 from seal.core.params import load_params
 from seal.store.derived import DERIVED
 from seal.store.lineage import Lineage as Tree
-from seal.store.schemas import OF_JUDGES, OF_PLAY, TABLES
+from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START, TABLES
 
 if TYPE_CHECKING:
     import duckdb
 
 Lineage = Iterable[tuple[str, str, int]]  # (round, its parent or "", depth), parents before children
 MEND = "`dvc checkout`, or run its stage again"
-_OF_COLLECTED = {"verify": ("outcomes", "verdicts"), "diagnose": ("diagnoses", "profile")}  # folder beside collect
+_OF_COLLECTED = ("collect", "verify", "diagnose")  # folders about the same rollouts
 _NOT_THERE = re.compile(r"Table with name no_(\w+) does not exist")  # what a view over a damaged table stands on
 
 
@@ -151,16 +151,21 @@ def _raise_unreadable(con: "duckdb.DuckDBPyConnection") -> None:
 
 
 def missing_tables(data: Path) -> Iterator[Path]:
-    """A folder of judged rollouts without one of its tables would answer questions as if the rollouts had not been."""
-    found = {path.parent for name in (*OF_PLAY, "tokens", *OF_JUDGES) for path in table_files(data, name)}
-    for folder in sorted({path.parent / "collect" if path.name in _OF_COLLECTED else path for path in found}):
-        needed = [folder / name for name in (*OF_PLAY, *(() if folder.name == "collect" else OF_JUDGES))]
-        if folder.name == "collect":
-            made = [(stage, names) for stage, names in _OF_COLLECTED.items() if (folder.parent / stage).is_dir()]
-            needed += [folder.parent / stage / name for stage, names in made for name in names]
-        for path in needed:
-            if not (file := path.with_suffix(".parquet")).exists():
-                yield file
+    """A stage's folder without one of its tables would answer questions as if the round had not been.
+
+    What has a table that no start has is a round. Judged rollouts need the folder of those that were judged.
+    """
+    for folder in sorted(data.glob("rounds/*/")):
+        files = {stage: {x: folder / stage / f"{x}.parquet" for x in names} for stage, names in OF_ROUND.items()}
+        there = {stage: {x for x, path in of_stage.items() if path.exists()} for stage, of_stage in files.items()}
+        is_round = any(names.difference(OF_START.get(stage, ())) for stage, names in there.items())
+        played = any(there[stage] - {"profile"} for stage in _OF_COLLECTED)
+        for stage, names in (OF_ROUND if is_round else OF_START).items():
+            judged = played and stage in _OF_COLLECTED and (stage == "collect" or (folder / stage).is_dir())
+            idle = stage == "train" and there[stage].isdisjoint(OF_FRESH)
+            for name in names if there[stage] or judged else ():
+                if name not in there[stage] and not (idle and name in OF_FRESH):
+                    yield files[stage][name]
 
 
 def _columns_of(path: Path, name: str) -> list[str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from seal.core.errors import ArtifactError
 from seal.store.lineage import path_of
-from seal.store.schemas import OF_JUDGES, OF_PLAY
+from seal.store.schemas import OF_FRESH
 from seal.store.tables import (
+    check_counts,
     diagnoses_of,
     outcomes_of,
     rollouts_of,
@@ -29,21 +30,27 @@ def diagnosed_rounds(root: Path, rounds: Iterable[str]) -> list[str]:
 
 def read_fresh(train: Path) -> list[Judged]:
     """The fresh rollouts of a round's training; none where it played none. Raises ArtifactError for a missing table."""
-    played = any((train / f"{name}.parquet").exists() for name in (*OF_PLAY, "tokens", *OF_JUDGES))
+    played = any((train / f"{name}.parquet").exists() for name in OF_FRESH)
     return read_judged(train, train, train) if played else []
 
 
-def read_judged(collect: Path, verify: Path, diagnose: Path) -> list[Judged]:
+def read_judged(collect: Path, verify: Path, diagnose: Path, trains: bool = True) -> list[Judged]:
     """The rollouts of a round's collect folder with what the folders of verify and diagnose say of them.
 
-    Raises ArtifactError for a table that is missing, that of the tokens too: who reads this trains on them.
+    Raises ArtifactError for a table that is missing (for who `trains` on them that of the tokens too), or that lacks
+    rows of what another one tells of.
     """
-    if not (path := collect / "tokens.parquet").exists():
+    if trains and not (path := collect / "tokens.parquet").exists():
         raise ArtifactError("table", path, "run the stage that writes it, or `dvc checkout`")
     rollouts, outcomes = rollouts_of(collect), outcomes_of(verify)
-    if lost := outcomes.keys() - {r.rollout_id for r in rollouts}:
-        raise ArtifactError("trajectories", f"{collect}: none of rollout {min(lost)}", "run the round's stages again")
-    return pair(rollouts, verdicts_of(verify), diagnoses_of(diagnose), outcomes)
+    verdicts, diagnoses = verdicts_of(verify), diagnoses_of(diagnose)
+    ids = [r.rollout_id for r in rollouts]
+    check_counts(verify / "outcomes.parquet", dict.fromkeys(outcomes, 1), dict.fromkeys(ids, 1), "trajectories")
+    turns = {id_: len(found) for id_, found in verdicts.items()}
+    check_counts(verify / "verdicts.parquet", dict.fromkeys(turns, 1), dict.fromkeys(ids, 1), "trajectories")
+    labelled = {id_: sum(d.primary for d in found) for id_, found in diagnoses.items()}
+    check_counts(diagnose / "diagnoses.parquet", labelled, turns, "verdicts")
+    return pair(rollouts, verdicts, diagnoses, outcomes)
 
 
 def write_judged(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, **more: Any) -> None:

@@ -13,7 +13,8 @@ from seal.store.tables import read_table, rollouts_of, rows_of_diagnoses, verdic
 
 def run(stage: Stage) -> None:
     tasks = {task.task_id: task for task in stage.env.tasks()}
-    rollouts, verdicts = rollouts_of(stage.path("collect")), verdicts_of(stage.path("verify"))
+    rollouts = rollouts_of(stage.path("collect"))
+    verdicts = verdicts_of(stage.path("verify"), rollouts)
     setting = stage.entry.diagnose.priority
     priority = drawn_priority(setting, stage.env, rollouts, verdicts)
     found = {r.rollout_id: diagnose(stage.env, tasks[r.task_id], r, verdicts[r.rollout_id], priority) for r in rollouts}

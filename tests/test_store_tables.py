@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -119,6 +120,11 @@ def test_judgements_come_back(tmp_path, verdicts, diagnoses, success, progress):
     outcomes = rows_of_outcomes([r], {"x": (success, progress)}, "r1", "collect")
     write_table(tmp_path / "outcomes.parquet", "outcomes", outcomes)
     assert verdicts_of(tmp_path) == ({"x": found} if found else {})
+    if found:
+        assert verdicts_of(tmp_path, [r]) == {"x": found}
+    for others in ([], [r, replace(r, rollout_id="y")]) if found else ([r],):
+        with pytest.raises(ArtifactError, match="verdicts.parquet: [01] rows of rollout [xy], where trajectories tell"):
+            verdicts_of(tmp_path, others)
     assert diagnoses_of(tmp_path) == ({"x": diagnoses} if diagnoses else {})
     assert outcomes_of(tmp_path) == {"x": (success, progress)}
 

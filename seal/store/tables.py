@@ -138,9 +138,13 @@ def rows_of_verdicts(verdicts: Mapping[str, Iterable[Verdict]], round_id: str, p
     ]
 
 
-def verdicts_of(path: Path) -> dict[str, list[Verdict]]:
-    """Rollout id -> its verdicts in order of turns. `path`: the table or its folder."""
-    return _grouped(path, "verdicts", nouns.verdict_of)
+def verdicts_of(folder: Path, rollouts: Iterable[Rollout] | None = None) -> dict[str, list[Verdict]]:
+    """Rollout id -> its verdicts in order of turns. ArtifactError where they are not those of `rollouts`, if given."""
+    found = _grouped(folder, "verdicts", nouns.verdict_of)
+    if rollouts is not None:
+        ids = [r.rollout_id for r in rollouts]
+        check_counts(folder / "verdicts.parquet", dict.fromkeys(found, 1), dict.fromkeys(ids, 1), "trajectories")
+    return found
 
 
 def rows_of_diagnoses(diagnoses: Mapping[str, Iterable[Diagnosis]], round_id: str, phase: str) -> list[Row]:

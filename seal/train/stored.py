@@ -43,11 +43,10 @@ def read_judged(collect: Path, verify: Path, diagnose: Path, trains: bool = True
     if trains and not (path := collect / "tokens.parquet").exists():
         raise ArtifactError("table", path, "run the stage that writes it, or `dvc checkout`")
     rollouts, outcomes = rollouts_of(collect), outcomes_of(verify)
-    verdicts, diagnoses = verdicts_of(verify), diagnoses_of(diagnose)
+    verdicts, diagnoses = verdicts_of(verify, rollouts), diagnoses_of(diagnose)
     ids = [r.rollout_id for r in rollouts]
     check_counts(verify / "outcomes.parquet", dict.fromkeys(outcomes, 1), dict.fromkeys(ids, 1), "trajectories")
     turns = {id_: len(found) for id_, found in verdicts.items()}
-    check_counts(verify / "verdicts.parquet", dict.fromkeys(turns, 1), dict.fromkeys(ids, 1), "trajectories")
     labelled = {id_: sum(d.primary for d in found) for id_, found in diagnoses.items()}
     check_counts(diagnose / "diagnoses.parquet", labelled, turns, "verdicts")
     return pair(rollouts, verdicts, diagnoses, outcomes)

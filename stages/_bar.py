@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from _stage import Stage
-
+from seal.evaluate.stage import Stage
 from seal.interface.state import InterfaceState
 from seal.rollout.actions import ActionLog
 

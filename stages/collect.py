@@ -1,8 +1,9 @@
 """collect@<round>: play groups of training tasks with the parent's policy under the parent's interface."""
 
 from _bar import progress
-from _stage import Stage, main
+from _stage import main
 
+from seal.evaluate.stage import Stage
 from seal.rollout.collect import collect
 from seal.store.files import atomic_dir, forget
 from seal.store.tables import rows_of_rollouts, write_table

@@ -2,11 +2,12 @@
 
 from dataclasses import asdict
 
-from _stage import Stage, main
+from _stage import main
 
 from seal.diagnose import diagnose
 from seal.diagnose.profile import profile
 from seal.diagnose.worth import drawn_priority
+from seal.evaluate.stage import Stage
 from seal.store.files import atomic_dir, write_json
 from seal.store.tables import read_table, rollouts_of, rows_of_diagnoses, verdicts_of, write_table
 

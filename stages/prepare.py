@@ -1,9 +1,10 @@
 """prepare@<env>: the task table of an environment, from its seeded generator or its pinned package."""
 
-from _stage import Stage, main
+from _stage import main
 
 from seal.core.errors import ParamError
 from seal.env import env_of
+from seal.evaluate.stage import Stage
 from seal.store.lineage import tasks_path
 from seal.store.tables import rows_of_tasks, write_table
 

@@ -1,8 +1,9 @@
 """start@<start>: the policy a line of rounds begins with, the bare interface, and what depth 0 leaves to depth 1."""
 
 from _bar import progress
-from _stage import Stage, main
+from _stage import main
 
+from seal.evaluate.stage import Stage
 from seal.interface.state import InterfaceState
 from seal.policy.start import write_start
 from seal.store.files import atomic_dir, write_json

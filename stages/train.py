@@ -3,8 +3,9 @@
 import shutil
 
 from _bar import progress
-from _stage import Stage, main
+from _stage import main
 
+from seal.evaluate.stage import Stage
 from seal.store.files import atomic_dir, forget, read_json, write_csv, write_json
 from seal.store.tables import write_table
 from seal.train.curve import CURVE

@@ -1,7 +1,8 @@
 """verify@<round>: a verdict for every user turn of the collected rollouts, and each rollout's outcome."""
 
-from _stage import Stage, main
+from _stage import main
 
+from seal.evaluate.stage import Stage
 from seal.store.files import atomic_dir
 from seal.store.tables import rollouts_of, rows_of_outcomes, rows_of_verdicts, write_table
 from seal.verify.outcome import progress, success

@@ -76,7 +76,7 @@ def convert(hint: Any, value: Any, path: str, item: Field, complete: bool = Fals
         return read(hint, value, path, complete)
     if origin is Literal:
         if value not in args or isinstance(value, bool):
-            raise ParamError(path, value, f"use one of: {', '.join(str(arg) or chr(39) * 2 for arg in args)}")
+            raise ParamError(path, value, "use one of: " + ", ".join(str(arg) or "''" for arg in args))
         return value
     if origin is tuple:
         wanted = None if args[-1] is Ellipsis else len(args)

@@ -47,8 +47,8 @@ def label_rates(judged: Iterable[Judged], tasks: Mapping[str, Task]) -> dict[str
     """Label -> share of all user turns whose primary label it is, as a failure of the turn's own (root), with its
     interval over scenarios. Sorted; labels that occur."""
     scenarios, failures = [], []  # of each user turn: its scenario, and by what label it fails, if it does
-    for j in judged:
-        for turn in sorted({d.turn for d in j.diagnoses if j.usable}):
+    for j in (j for j in judged if j.usable):
+        for turn in sorted({d.turn for d in j.diagnoses}):
             label = j.primary(turn)
             scenarios.append(tasks[j.rollout.task_id].scenario_id)
             failures.append(str(label.label) if label and label.root and label.label in FAILURES else "")

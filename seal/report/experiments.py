@@ -8,7 +8,7 @@ from typing import Any
 
 from seal.core.errors import ArtifactError
 from seal.evaluate.results import SCHEMAS, mend, read_result
-from seal.report.tables import NONE, compact, text_table
+from seal.report.tables import NONE, between, compact, text_table
 from seal.store.files import atomic_file
 
 _DIFFERENCES = ("gain", "95%", "margin", "95%", "behind", "95%")
@@ -66,7 +66,7 @@ def label_table(records: Sequence[Mapping[str, Any]]) -> str:
 def _rate(label: str, runs: Sequence[Mapping[str, Any]]) -> str:
     rate = sum(m.get("labels", {}).get(label, 0.0) for m in runs) / len(runs)
     ends = runs[0].get("label_intervals", {}).get(label) if len(runs) == 1 else None
-    return f"{100 * rate:.1f}" + (" [{:.1f}, {:.1f}]".format(*(100 * end for end in ends)) if ends else "")
+    return f"{100 * rate:.1f}" + (f" {between(*ends)}" if ends else "")
 
 
 def _by_arm(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
@@ -92,10 +92,7 @@ def estimate(row: Mapping[str, Any], name: str, sign: str = "") -> tuple[str, st
     """The cells of a mean and its interval, in points; of a difference with its `sign`."""
     if row[name] is None:
         return NONE, ""
-    return (
-        f"{100 * row[name]:{sign}.1f}",
-        f"[{100 * row[f'{name}_low']:{sign}.1f}, {100 * row[f'{name}_high']:{sign}.1f}]",
-    )
+    return f"{100 * row[name]:{sign}.1f}", between(row[f"{name}_low"], row[f"{name}_high"], sign)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from seal.report.experiments import LEFT as EXPERIMENT_LEFT
 from seal.report.experiments import LEGEND, TURNS, Results, curves, experiment_rows, load_results, turn_rows
 from seal.report.stored import stored_copying, stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.style import CSS
-from seal.report.tables import HEAD, LEFT, interval, label_movers, points, results_rows
+from seal.report.tables import HEAD, LEFT, between, interval, label_movers, points, results_rows
 from seal.report.transfers import HEAD as TRANSFER_HEAD
 from seal.report.transfers import LEFT as TRANSFER_LEFT
 from seal.report.transfers import LEGEND as TRANSFER_LEGEND
@@ -182,8 +182,8 @@ def _labels(metrics: Mapping[str, Any], before: Mapping[str, float] | None) -> s
     for label in labels:
         shift = shifts.get(label, 0.0) if before is not None else 0.0
         change = _Raw(f'<span class="{"bad" if shift > 0 else "good"}">{100 * shift:+.1f}</span>' if shift else "")
-        between = "[{:.1f}, {:.1f}]".format(*(100 * end for end in intervals[label])) if label in intervals else ""
-        rows.append((label, f"{100 * now.get(label, 0.0):.1f}%", between, change))
+        ends = between(*intervals[label]) if label in intervals else ""
+        rows.append((label, f"{100 * now.get(label, 0.0):.1f}%", ends, change))
     head = "label", "share", "95%", "change"
     return f"<h3>Failures per user turn (bare test rollouts)</h3>{_table(head, rows)}"
 

@@ -54,10 +54,10 @@ def stored_uplifts(line: Sequence[Round], tasks: Mapping[str, Task], most: int) 
 def stored_copying(root: Path) -> dict[str, str]:
     """Round -> how many of its training rollouts repeat the words of a cue; of rounds that collected with cues."""
     counts = rows(connect(root), """
-        SELECT round, coalesce(sum(copying) FILTER (interface_mode <> 'off'), 0) AS evolved,
-          coalesce(sum(rollouts) FILTER (interface_mode <> 'off'), 0) AS of_evolved,
-          coalesce(sum(copying) FILTER (interface_mode = 'off'), 0) AS bare,
-          coalesce(sum(rollouts) FILTER (interface_mode = 'off'), 0) AS of_bare
+        SELECT round, sum(if(interface_mode = 'off', 0, copying)) AS evolved,
+          sum(if(interface_mode = 'off', 0, rollouts)) AS of_evolved,
+          sum(if(interface_mode = 'off', copying, 0)) AS bare,
+          sum(if(interface_mode = 'off', rollouts, 0)) AS of_bare
         FROM copying WHERE phase <> 'evaluate' GROUP BY round
     """)  # fmt: skip
     return {

@@ -95,11 +95,12 @@ def points(estimate: Mapping[str, float] | None, sign: str = "") -> str:
 
 def interval(estimate: Mapping[str, float] | None, sign: str = "") -> str:
     """Its interval in percent."""
-    return (
-        f"[{100 * estimate['low']:{sign}.1f}, {100 * estimate['high']:{sign}.1f}]"
-        if estimate and estimate.get("n", 1)
-        else ""
-    )
+    return between(estimate["low"], estimate["high"], sign) if estimate and estimate.get("n", 1) else ""
+
+
+def between(low: float, high: float, sign: str = "") -> str:
+    """Both ends in percent."""
+    return f"[{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
 
 
 def compact(n: int) -> str:

@@ -120,8 +120,8 @@ def read_preset(root: Path, name: str) -> dict[str, Any]:
 def check_run(path: Path) -> None:
     """Raise ParamError for a file without what dvc.yaml names as parameters of its stages, before any is run."""
     data = load_yaml(path)
-    load = data.get("run") if isinstance(data, Mapping) else None
-    if load is None or (isinstance(load, Mapping) and "seed" not in load):
+    said = data.get("run") if isinstance(data, Mapping) else None
+    if said is None or (isinstance(said, Mapping) and "seed" not in said):
         raise ParamError("run.seed", "missing", "add `run: {seed: 0, threads: 1}` to params.yaml")
 
 

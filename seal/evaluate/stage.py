@@ -1,0 +1,81 @@
+"""One run of a pipeline stage: its entry of params.yaml, its paths, and what it reads of a round."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from seal.env import env_of
+from seal.env.base import Environment
+from seal.interface.state import InterfaceState, load_interface
+from seal.policy import load_policy, look_at
+from seal.rollout.actions import ActionLog
+from seal.store.files import read_json, tree_hash
+from seal.store.lineage import Lineage, path_of
+from seal.train.judged import Judged
+from seal.train.stored import read_judged
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One run of a stage for one round or start, `id`."""
+
+    root: Path
+    lineage: Lineage
+    id: str
+
+    @cached_property
+    def entry(self) -> Any:
+        """The round's (or the start's) parameters."""
+        return self.lineage.entry(self.id)
+
+    @property
+    def parent(self) -> str:
+        return self.lineage.parent(self.id)
+
+    @property
+    def depth(self) -> int:
+        return self.lineage.depth(self.id)
+
+    @property
+    def seed(self) -> int:
+        return self.lineage.params.run.seed
+
+    @cached_property
+    def env(self) -> Environment:
+        return env_of(self.lineage.params, self.entry.env)
+
+    def path(self, what: str, round_id: str = "") -> Path:
+        return path_of(self.root, round_id or self.id, what)
+
+    def policy(self, round_id: str, plays: bool = True) -> Any:
+        """A round's policy. One that need not play is only looked at."""
+        return (load_policy if plays else look_at)(self.path("policy", round_id))
+
+    def interface(self, round_id: str) -> InterfaceState:
+        return load_interface(self.path("interface.json", round_id))
+
+    @property
+    def priority(self) -> Sequence[str]:
+        """The order of labels: the round's own, or what its diagnose stage drew from the collected rollouts."""
+        setting = self.entry.diagnose.priority
+        return read_json(self.path("diagnose") / "priority.json") if isinstance(setting, str) else setting
+
+    def judged(self) -> list[Judged]:
+        """The round's collected rollouts with their verdicts, outcomes and diagnoses."""
+        return read_judged(self.path("collect"), self.path("verify"), self.path("diagnose"))
+
+    def resume_dir(self, *inputs: Path) -> Path:
+        """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone.
+
+        The stage forgets it once its outputs stand.
+        """
+        parts = (self.id, self.seed, self.entry, *map(tree_hash, inputs))
+        digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+        return self.root / ".seal" / "resume" / digest
+
+    def log(self, round_id: str) -> ActionLog:
+        """Where what a round's policy plays under its interface is kept until then."""
+        return ActionLog(self.resume_dir(*(self.path(what, round_id) for what in ("policy", "interface.json"))))

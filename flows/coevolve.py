@@ -29,7 +29,7 @@ from prefect.cache_policies import NO_CACHE
 
 from seal.commands.custom_env import changed_tools
 from seal.commands.round import scores_line
-from seal.evaluate.convergence import converged
+from seal.evaluate.convergence import converged, dev_scores
 from seal.store.metrics import read_metrics
 from seal.store.params_file import add_round, next_id, resolve
 from seal.store.repro import StageError, environment, repro
@@ -139,8 +139,8 @@ def _why_stop(root: Path, lineage: Lineage, name: str) -> str:
     line = lineage.line(name)
     if len(line) - 1 >= settings.max_rounds:
         return f"flow.max_rounds ({settings.max_rounds}) is reached"
-    scores = [(read_metrics(root, one) or {}).get("dev", {}).get("mean") for one in line]
-    return converged([score for score in scores if score is not None], settings.patience, settings.min_gain)
+    scores = dev_scores([read_metrics(root, one) or {} for one in line])
+    return converged(scores, settings.patience, settings.min_gain)
 
 
 def _publish(root: Path, lineage: Lineage, name: str) -> None:

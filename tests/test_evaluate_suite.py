@@ -16,6 +16,7 @@ from seal.interface import operators
 from seal.interface.baselines import static
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
+from seal.report.tables import NONE, points
 
 ENV = ShopEnv(train=2, dev=2, test=4)
 TOOLS = sorted({tool for task in ENV.tasks() for tool in task.toolset})
@@ -77,6 +78,16 @@ def test_the_interface_is_on_only_where_it_is_measured():
     found = metrics(both, ENV.tasks())
     assert found["mismatch"]["mean"] == 0.0 and found["on"]["mean"] == 1.0
     assert "on" not in metrics(_evaluate(GoldPolicy()), ENV.tasks())  # nothing to show
+
+
+def test_dev_is_played_only_where_it_is_measured():
+    both, alone = _evaluate(GoldPolicy()), _evaluate(GoldPolicy(), measure_dev=False)
+    assert {h.split for h in both.held} == {"test", "dev"} and {h.split for h in alone.held} == {"test"}
+    with_dev, without = (metrics(evaluation, ENV.tasks()) for evaluation in (both, alone))
+    assert with_dev["strict"] == without["strict"] and without["dev"]["n"] == 0
+    assert points(without["dev"]) == NONE  # not 0.0
+    dev = _evaluate(GoldPolicy(), measure_dev=False, split="dev")
+    assert {h.split for h in dev.held} == {"dev"}  # the split that is reported
 
 
 @pytest.mark.parametrize("mode", ["full", "docs_only", "feedback_only", "off"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from seal.core.errors import RoundError
 from seal.core.params import Defaults, EvaluateParams, parse_params
 from seal.core.typed import plain
-from seal.evaluate.convergence import converged
+from seal.evaluate.convergence import converged, dev_scores
 from seal.store.lineage import Lineage, find_root, path_of
 
 
@@ -71,3 +71,10 @@ def test_a_workspace_is_found_from_inside_it(tmp_path):
 )
 def test_convergence_reads_the_last_rounds_against_the_best_before(scores, patience, stops):
     assert bool(converged(scores, patience)) == stops
+
+
+def test_a_line_whose_dev_split_is_not_played_goes_on():
+    unmeasured = [{"dev": {"mean": 0.0, "n": 0}}] * 4
+    assert dev_scores([*unmeasured, {}]) == []
+    assert dev_scores([{"dev": {"mean": 0.1, "n": 2}}, *unmeasured]) == [0.1]
+    assert converged([], patience=1) == ""

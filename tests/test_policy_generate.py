@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen3Config
 
+from seal.policy.attention import NAME, families, shares
 from seal.policy.cache import Kept
 from seal.policy.generate import generate, shared_beginnings
 from seal.policy.nano import nano_config
@@ -113,6 +114,35 @@ def test_beginnings_are_shared_and_whole_steps(rows, step):
     for i, n in enumerate(shared_beginnings(rows, step)):
         most = max((_alike(rows[i], other) for j, other in enumerate(rows) if j != i), default=0)
         assert n == most // step * step
+
+
+@given(st.lists(st.lists(st.integers(0, 2), max_size=12), min_size=1, max_size=8))
+def test_families_are_alike_in_their_columns_and_save_most(rows):
+    found, most = families(rows, torch.device("cpu")), 0
+    for n in range(1, 13):
+        beginnings = [tuple(row[:n]) for row in rows if len(row) >= n]
+        most = max(most, n * (len(beginnings) - len(set(beginnings))))
+    if found is None:
+        assert most == 0
+        return
+    assert sorted(torch.cat(found.rows).tolist()) == list(range(len(rows)))
+    for family in (family.tolist() for family in found.rows):
+        assert len(family) == 1 or len({tuple(rows[i][: found.columns]) for i in family}) == 1
+        assert len(family) == 1 or min(len(rows[i]) for i in family) >= found.columns
+    assert found.columns * (len(rows) - len(found.rows)) == most
+
+
+def test_heads_that_share_keys_are_attended_to_by_family_and_the_model_is_left_as_it_was():
+    model, asked = tiny("llama"), []
+    model.model.register_forward_pre_hook(
+        lambda _, args, kwargs: asked.append((model.config._attn_implementation, kwargs.get("families"))),
+        with_kwargs=True,
+    )
+    generate(model, CONTEXTS, None, 3, 0.0, END, 0)
+    assert [name for name, _ in asked] == ["sdpa"] * (len(asked) - 3) + [NAME] * 3
+    assert all((alike is not None) == (name == NAME) for name, alike in asked)
+    assert model.config._attn_implementation == "sdpa"
+    assert not shares(tiny("nano")) and not shares(tiny("mixed"))  # as many keys as queries
 
 
 def _alike(one, other):

@@ -30,7 +30,10 @@ class FlowParams:
 
 @dataclass(frozen=True, slots=True)
 class EvaluateParams:
-    """Held-out play, interface off (`measure_on`: and on). `tasks` 0: the whole split; tokens as in CollectParams."""
+    """Held-out play, interface off (`measure_on`: and on). `tasks` 0: the whole split; tokens as in CollectParams.
+
+    `measure_dev`: the dev split, too, by which a line stops and is chosen; without it neither is judged.
+    """
 
     split: Split = "test"
     tasks: int = ranged(0, 0)
@@ -39,6 +42,7 @@ class EvaluateParams:
     measure_on: bool = True
     max_action_tokens: int = ranged(24, 1)
     context: int = ranged(512, 16)
+    measure_dev: bool = later(True, True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,12 @@ def plan_evaluation(
 ) -> list[tuple[Split, Mode, int, Request]]:
     """(split, mode, trial, request) of everything to play. `params`: seal.core.params.EvaluateParams.
 
-    The split that is reported and dev play bare; with `measure_on` the former plays in the mode `shown`, too ("off":
-    there is nothing to show). The seed of a (task, trial) is the same in every mode and round: comparisons are paired.
+    The split that is reported plays bare, and so does dev with `measure_dev`; with `measure_on` the former plays in the
+    mode `shown`, too ("off": there is nothing to show). The seed of a (task, trial) is the same in every mode and round:
+    comparisons are paired.
     """
     modes: list[tuple[Split, Mode]] = [(params.split, "off")]
-    modes += [("dev", "off")] if params.split != "dev" else []
+    modes += [("dev", "off")] if params.measure_dev and params.split != "dev" else []
     modes += [(params.split, shown)] if params.measure_on and shown != "off" else []
     planned = []
     for split, mode in modes:

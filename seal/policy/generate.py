@@ -7,10 +7,12 @@ columns behind the longest context; positions count a row's own tokens.
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 import torch
 from transformers.cache_utils import Cache
 
+from seal.policy.attention import attended, families, shares
 from seal.policy.cache import Block, Cursor, Kept
 from seal.policy.sampling import sample
 
@@ -60,17 +62,20 @@ def generate(
     token = torch.tensor([contexts[i][-1] for i in order], device=device)
     shifts = getattr(model, "takes_before_ids", False)  # the nano model mixes the token before into each embedding
     before = torch.tensor([contexts[i][-2] if len(contexts[i]) > 1 else pad_id for i in order], device=device)
+    alike = families([contexts[i][:-1] for i in order], device) if shares(model) else None
     for step in range(max_new_tokens):
         cursor.start = width + step
-        logits = model(
-            input_ids=token[:, None],
-            position_ids=positions[:, None],
-            attention_mask=_masks(model, readable[:, : width + step + 1], positions, width, step),
-            cache=cache,
-            use_cache=True,
-            logits_to_keep=1,
-            **({"before_ids": before[:, None]} if shifts else {}),
-        ).logits[:, -1]
+        with attended(model) if alike else nullcontext():
+            logits = model(
+                input_ids=token[:, None],
+                position_ids=positions[:, None],
+                attention_mask=_masks(model, readable[:, : width + step + 1], positions, width, step),
+                cache=cache,
+                use_cache=True,
+                logits_to_keep=1,
+                **({"before_ids": before[:, None]} if shifts else {}),
+                **({"families": alike} if alike else {}),
+            ).logits[:, -1]
         before = token
         token, token_logprobs = sample(logits.float(), u[rows, step], temperature)
         ids[rows, step], logprobs[rows, step] = token, token_logprobs
@@ -88,6 +93,7 @@ def generate(
             rows, done, token, before, positions, readable = (t[live] for t in state)
             for layer in cache.layers:
                 layer.select(live)
+            alike = families([contexts[i][:-1] for i in rows.tolist()], device) if alike else None
     model.train(was_training)
     sizes = lengths.tolist()
     return (

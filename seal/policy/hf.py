@@ -77,7 +77,7 @@ class HFPolicy:
         tokenizer: Any,
         spec: HFSpec,
         base_digest: str,
-        batch: int = 32,
+        batch: int = 64,
         keep_tokens: int = 200_000,
         serve: ServeParams = ServeParams(),
     ):
@@ -173,7 +173,7 @@ def trained_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def new_hf(
     spec: HFSpec,
     device: str = "auto",
-    batch: int = 32,
+    batch: int = 64,
     cache: Path | None = None,
     serve: ServeParams = ServeParams(),
 ) -> HFPolicy:
@@ -209,7 +209,7 @@ def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
     return ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
 
 
-def load_hf(path: Path, device: str = "auto", batch: int = 32, cache: Path | None = None) -> HFPolicy:
+def load_hf(path: Path, device: str = "auto", batch: int = 64, cache: Path | None = None) -> HFPolicy:
     """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
     spec, about = _told(path)
     policy = new_hf(spec, device, batch, cache, ServeParams(**about.get("serve", {})))

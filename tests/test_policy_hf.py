@@ -1,9 +1,13 @@
 """hf policies on a random Llama: acting, saving, loading, and the warm start."""
 
+import itertools
 import json
+import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from test_policy_chat import CHATML, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -15,7 +19,7 @@ from seal.evaluate.evolution import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy import counter_of, load_policy, look_at
 from seal.policy.base import Limits, Observation
-from seal.policy.hf import ADAPTER, HFSpec, new_hf
+from seal.policy.hf import ADAPTER, HFSpec, alike_in_length, new_hf
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
 from seal.policy.warmstart import STATE, sft
 from seal.rollout.collect import collect
@@ -89,6 +93,20 @@ def test_what_stays_read_is_bounded_and_decides_nothing(base):
             o.ids, o.step = [*o.ids, *action.ids, *policy.codec.results(["done"])], o.step + 1
         outputs[policy.keep_tokens] = [a.ids for a in policy.act(seen, 1.0, LIMITS)]
     assert outputs[0] == outputs[100] == outputs[10_000]
+
+
+@given(st.lists(st.integers(1, 50), max_size=8).map(sorted), st.integers(1, 8), st.sampled_from([0.0, 5.0, 90.0]))
+def test_rows_of_like_length_generate_together(lengths, most, a_pass):
+    def cost(ends):
+        return sum(a_pass + (stop - start) * lengths[stop - 1] for start, stop in itertools.pairwise([0, *ends]))
+
+    parts = alike_in_length(lengths, most, a_pass)
+    assert [i for part in parts for i in range(len(lengths))[part]] == list(range(len(lengths)))
+    inner = [ends for k in range(len(lengths)) for ends in itertools.combinations(range(1, len(lengths)), k)]
+    allowed = [[*ends, len(lengths)] for ends in inner]
+    allowed = [ends for ends in allowed if all(b - a <= most for a, b in itertools.pairwise([0, *ends]))]
+    assert not lengths or cost([part.stop for part in parts]) == min(map(cost, allowed))
+    assert len(alike_in_length(lengths, most, math.inf)) == -(-len(lengths) // most)  # passes are all that counts
 
 
 def test_no_more_episodes_are_live_than_stay_read(base):

@@ -73,8 +73,8 @@ def plan_evaluation(
     """(split, mode, trial, request) of everything to play. `params`: seal.core.params.EvaluateParams.
 
     The split that is reported plays bare, and so does dev with `measure_dev`; with `measure_on` the former plays in the
-    mode `shown`, too ("off": there is nothing to show). The seed of a (task, trial) is the same in every mode and round:
-    comparisons are paired.
+    mode `shown`, too ("off": there is nothing to show). The seed of a (task, trial) is the same in every mode and
+    round: comparisons are paired.
     """
     modes: list[tuple[Split, Mode]] = [(params.split, "off")]
     modes += [("dev", "off")] if params.measure_dev and params.split != "dev" else []

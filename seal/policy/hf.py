@@ -6,6 +6,7 @@ training changed: adapter_config.json and adapter_model.safetensors (PEFT's own 
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ SMOLLM2 = "smollm2"
 LORA_TARGETS = ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj")
 RESTORE = "restore it with `dvc checkout`"
 ADAPTER, ADAPTER_CONFIG, WEIGHTS = "adapter_model.safetensors", "adapter_config.json", "weights.safetensors"
+# What a pass of decoding costs before it reads a column: SmolLM2-135M on one core, 60 ms against 5 us a row and column.
+PASS_TOKENS = {"cpu": 12_000}
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -126,8 +129,8 @@ class HFPolicy:
                 actions[i] = self._action(ids, logprobs)
             return actions
         kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
-        for start in range(0, len(fits), self.batch):
-            part = slice(start, start + self.batch)
+        device = next(self.model.parameters()).device.type
+        for part in alike_in_length([length for length, _ in fits], self.batch, PASS_TOKENS.get(device, math.inf)):
             places = [i for _, i in fits[part]]
             rows = [observations[i] for i in places]
             u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in rows]) if temperature else None
@@ -163,6 +166,24 @@ class HFPolicy:
             _write_json(path / ADAPTER_CONFIG, _plain(self.model.peft_config["default"].to_dict()))
         elif self.spec.train == "full":
             _save_tensors(trained_weights(self.model), path / WEIGHTS)
+
+
+def alike_in_length(lengths: Sequence[int], most: int, a_pass: float) -> list[slice]:
+    """How to cut rows, sorted by length, into batches of `most` at most that cost least.
+
+    Every row of a batch reads as many columns as the longest, and a batch costs `a_pass` columns beside.
+    """
+    costs, begins = [0.0], [0]
+    for stop in range(1, len(lengths) + 1):
+        found = [(costs[i] + a_pass + (stop - i) * lengths[stop - 1], i) for i in range(max(0, stop - most), stop)]
+        cost, begin = min(found)
+        costs.append(cost)
+        begins.append(begin)
+    parts, stop = [], len(lengths)
+    while stop:
+        parts.append(slice(begins[stop], stop))
+        stop = begins[stop]
+    return parts[::-1]
 
 
 def trained_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen3Config
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig, Qwen3Config
 
 from seal.policy.attention import NAME, families, shares
 from seal.policy.cache import Kept
@@ -118,7 +118,7 @@ def test_beginnings_are_shared_and_whole_steps(rows, step):
 
 @given(st.lists(st.lists(st.integers(0, 2), max_size=12), min_size=1, max_size=8))
 def test_families_are_alike_in_their_columns_and_save_most(rows):
-    found, most = families(rows, torch.device("cpu")), 0
+    found, most = families(rows), 0
     for n in range(1, 13):
         beginnings = [tuple(row[:n]) for row in rows if len(row) >= n]
         most = max(most, n * (len(beginnings) - len(set(beginnings))))
@@ -143,6 +143,8 @@ def test_heads_that_share_keys_are_attended_to_by_family_and_the_model_is_left_a
     assert all((alike is not None) == (name == NAME) for name, alike in asked)
     assert model.config._attn_implementation == "sdpa"
     assert not shares(tiny("nano")) and not shares(tiny("mixed"))  # as many keys as queries
+    other = AutoModelForCausalLM.from_config(GPT2Config(vocab_size=64, n_embd=8, n_layer=1, n_head=2))
+    assert not shares(other)  # nor where the config knows of no such heads
 
 
 def _alike(one, other):

@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from transformers import AttentionInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 NAME = "seal_families"
 
@@ -28,42 +28,48 @@ class Families:
     rows: tuple[torch.Tensor, ...]
 
 
-def families(rows: Sequence[Sequence[int]], device: torch.device) -> Families | None:
+def families(rows: Sequence[Sequence[int]]) -> Families | None:
     """The columns and families that save most, for what each row has read; None where no two rows begin alike."""
-    order = sorted(range(len(rows)), key=lambda i: rows[i])
-    common = [_common(rows[i], rows[j]) for i, j in itertools.pairwise(order)]
+    order, common = neighbours(rows)
     saved = {n: n * sum(other >= n for other in common) for n in {*common} if n}
     if not saved:
         return None
     columns = max(saved, key=lambda n: (saved[n], n))
     found = [order[:1]]
-    for i, c in zip(order[1:], common, strict=True):
-        if c >= columns:
+    for i, n in zip(order[1:], common, strict=True):
+        if n >= columns:
             found[-1].append(i)
         else:
             found.append([i])
-    return Families(columns, tuple(torch.tensor(family, device=device) for family in found))
+    return Families(columns, tuple(map(torch.tensor, found)))
 
 
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b)))
+def neighbours(rows: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """The rows in sorted order, where neighbours share most, and how many ids each begins alike with the one before."""
+    order = sorted(range(len(rows)), key=lambda i: rows[i])
+    pairs = (zip(rows[i], rows[j]) for i, j in itertools.pairwise(order))
+    return order, [sum(1 for _ in itertools.takewhile(lambda ids: ids[0] == ids[1], pair)) for pair in pairs]
 
 
 def shares(model: torch.nn.Module) -> bool:
     """Whether this model is attended to here: on a CPU, and with heads that share keys."""
     config = model.config.get_text_config()
-    grouped = (getattr(config, "num_key_value_heads", None) or 0) < config.num_attention_heads
+    heads, keys = (getattr(config, name, None) or 0 for name in ("num_attention_heads", "num_key_value_heads"))
+    grouped = 0 < keys < heads
     return grouped and config._attn_implementation == "sdpa" and next(model.parameters()).device.type == "cpu"
 
 
 @contextmanager
-def attended(model: torch.nn.Module) -> Iterator[None]:
-    """Within it, `model` takes `families=` and attends so."""
+def attended(model: torch.nn.Module, alike: Families | None) -> Iterator[dict[str, Any]]:
+    """Within it, `model` attends by these families; gives what its calls have to be told. None leaves it as it is."""
+    if alike is None:
+        yield {}
+        return
     config = model.config.get_text_config()
     before = config._attn_implementation
     config._attn_implementation = NAME
     try:
-        yield
+        yield {"families": alike}
     finally:
         config._attn_implementation = before
 
@@ -75,13 +81,11 @@ def attend(
     value: torch.Tensor,
     attention_mask: torch.Tensor,
     scaling: float,
-    families: Families | None = None,
-    **kwargs,
+    families: Families,
+    **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """In the form of transformers' attention functions: query (B, H, 1, D), key and value (B, KV, columns, D), a mask
     (B, 1, 1, columns) that is true where a row may look."""
-    if families is None:
-        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     heads, size = key.shape[1], query.shape[3]
     q, shared = query.view(len(query), heads, -1, size), families.columns
     scores = torch.empty(*q.shape[:3], key.shape[2], dtype=torch.float32)

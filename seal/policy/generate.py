@@ -7,12 +7,11 @@ columns behind the longest context; positions count a row's own tokens.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 
 import torch
 from transformers.cache_utils import Cache
 
-from seal.policy.attention import attended, families, shares
+from seal.policy.attention import attended, families, neighbours, shares
 from seal.policy.cache import Block, Cursor, Kept
 from seal.policy.sampling import sample
 
@@ -62,10 +61,11 @@ def generate(
     token = torch.tensor([contexts[i][-1] for i in order], device=device)
     shifts = getattr(model, "takes_before_ids", False)  # the nano model mixes the token before into each embedding
     before = torch.tensor([contexts[i][-2] if len(contexts[i]) > 1 else pad_id for i in order], device=device)
-    alike = families([contexts[i][:-1] for i in order], device) if shares(model) else None
+    read = [context[:-1] for context in contexts] if shares(model) else []
+    alike = families([read[i] for i in order]) if read else None
     for step in range(max_new_tokens):
         cursor.start = width + step
-        with attended(model) if alike else nullcontext():
+        with attended(model, alike) as told:
             logits = model(
                 input_ids=token[:, None],
                 position_ids=positions[:, None],
@@ -74,7 +74,7 @@ def generate(
                 use_cache=True,
                 logits_to_keep=1,
                 **({"before_ids": before[:, None]} if shifts else {}),
-                **({"families": alike} if alike else {}),
+                **told,
             ).logits[:, -1]
         before = token
         token, token_logprobs = sample(logits.float(), u[rows, step], temperature)
@@ -93,7 +93,7 @@ def generate(
             rows, done, token, before, positions, readable = (t[live] for t in state)
             for layer in cache.layers:
                 layer.select(live)
-            alike = families([contexts[i][:-1] for i in rows.tolist()], device) if alike else None
+            alike = families([read[i] for i in rows.tolist()]) if alike else None
     model.train(was_training)
     sizes = lengths.tolist()
     return (
@@ -143,11 +143,10 @@ def _begun(model, prefixes: Sequence[tuple[int, ...]], pad_id: int) -> list[Kept
 
 def shared_beginnings(rows: Sequence[Sequence[int]], step: int) -> list[int]:
     """How many ids at its beginning each row has in common with another one, rounded down to a multiple of `step`."""
-    order = sorted(range(len(rows)), key=lambda i: rows[i])
+    order, common = neighbours(rows)
     found = [0] * len(rows)
-    for i, j in itertools.pairwise(order):  # of sorted rows, neighbours share most
-        alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(rows[i], rows[j]))
-        n = sum(1 for _ in alike) // step * step
+    for (i, j), alike in zip(itertools.pairwise(order), common, strict=True):
+        n = alike // step * step
         found[i], found[j] = max(found[i], n), max(found[j], n)
     return found
 

@@ -31,6 +31,7 @@ SMOLLM2 = "smollm2"
 LORA_TARGETS = ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj")
 RESTORE = "restore it with `dvc checkout`"
 ADAPTER, ADAPTER_CONFIG, WEIGHTS = "adapter_model.safetensors", "adapter_config.json", "weights.safetensors"
+BATCH = 64  # rows that generate at once, at most
 # What a pass of decoding costs before it reads a column: SmolLM2-135M on one core, 60 ms against 5 us a row and column.
 PASS_TOKENS = {"cpu": 12_000}
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -80,7 +81,7 @@ class HFPolicy:
         tokenizer: Any,
         spec: HFSpec,
         base_digest: str,
-        batch: int = 64,
+        batch: int = BATCH,
         keep_tokens: int = 200_000,
         serve: ServeParams = ServeParams(),
     ):
@@ -194,7 +195,7 @@ def trained_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def new_hf(
     spec: HFSpec,
     device: str = "auto",
-    batch: int = 64,
+    batch: int = BATCH,
     cache: Path | None = None,
     serve: ServeParams = ServeParams(),
 ) -> HFPolicy:
@@ -230,7 +231,7 @@ def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
     return ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
 
 
-def load_hf(path: Path, device: str = "auto", batch: int = 64, cache: Path | None = None) -> HFPolicy:
+def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | None = None) -> HFPolicy:
     """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
     spec, about = _told(path)
     policy = new_hf(spec, device, batch, cache, ServeParams(**about.get("serve", {})))

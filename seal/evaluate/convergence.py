@@ -18,6 +18,5 @@ def converged(scores: Sequence[float], patience: int, min_gain: float = 0.0) -> 
 
 
 def dev_scores(line: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Of the metrics of a line of rounds, the dev scores that were measured: where nothing was played there is none."""
-    found = [metrics["dev"] for metrics in line if "dev" in metrics]
-    return [dev["mean"] for dev in found if dev.get("n", 1)]
+    """Of the metrics of a line of rounds, the dev scores that were measured."""
+    return [metrics["dev"]["mean"] for metrics in line if "dev" in metrics]

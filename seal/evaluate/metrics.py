@@ -75,6 +75,7 @@ def metrics(
 
     strict      the reported split, interface off: what the trained policy does alone
     progress    the same rollouts, share of valid user turns
+    dev         the dev split, interface off (only where it was played)
     clean       strict without the tasks known to be broken (only where there are such)
     on, mismatch  the split with the interface on, and on - strict, paired (only where it was measured)
     gain        strict minus that of `parent` and of `start` (rows of their evaluations tables), paired
@@ -90,7 +91,6 @@ def metrics(
     found: dict[str, Any] = {
         "strict": score(off, by_id),
         "progress": score(outcomes(rows, split, outcome="progress"), by_id),
-        "dev": score(dev, by_id),
         "by_category": {name: score(categories[name], by_id) for name in sorted(categories)},
         "gain": {
             name: difference(off, outcomes(other, split), by_id)
@@ -101,6 +101,8 @@ def metrics(
         "label_intervals": {label: [round(rate.low, 6), round(rate.high, 6)] for label, rate in rates.items()},
         "evaluate": cost(evaluation.judged()),
     }
+    if dev:
+        found["dev"] = score(dev, by_id)
     if len(clean) < len(off):
         found["clean"] = score(clean, by_id)
     if on:

@@ -9,12 +9,11 @@ from seal.diagnose.profile import profile
 from seal.diagnose.worth import drawn_priority
 from seal.evaluate.stage import Stage
 from seal.store.files import atomic_dir, write_json
-from seal.store.tables import read_table, rollouts_of, rows_of_diagnoses, verdicts_of, write_table
+from seal.store.tables import read_table, rows_of_diagnoses, verdicts_of, write_table
 
 
 def run(stage: Stage) -> None:
-    tasks = {task.task_id: task for task in stage.env.tasks()}
-    rollouts = rollouts_of(stage.path("collect"))
+    tasks, rollouts = stage.tasks, stage.rollouts()
     verdicts = verdicts_of(stage.path("verify"), rollouts)
     setting = stage.entry.diagnose.priority
     priority = drawn_priority(setting, stage.env, rollouts, verdicts)

@@ -4,17 +4,15 @@ from _stage import main
 
 from seal.evaluate.stage import Stage
 from seal.store.files import atomic_dir
-from seal.store.tables import rollouts_of, rows_of_outcomes, rows_of_verdicts, write_table
+from seal.store.tables import rows_of_outcomes, rows_of_verdicts, write_table
 from seal.verify.outcome import progress, success
 from seal.verify.rollout import verify_rollout
 
 
 def run(stage: Stage) -> None:
-    tasks = {task.task_id: task for task in stage.env.tasks()}
-    rollouts = rollouts_of(stage.path("collect"))
-    verdicts, outcomes = {}, {}
+    rollouts, verdicts, outcomes = stage.rollouts(), {}, {}
     for rollout in rollouts:
-        task = tasks[rollout.task_id]
+        task = stage.tasks[rollout.task_id]
         found = verify_rollout(stage.env, task, rollout)
         verdicts[rollout.rollout_id] = found
         outcomes[rollout.rollout_id] = success(task, found, rollout), progress(task, found)

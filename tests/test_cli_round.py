@@ -174,7 +174,7 @@ SETTINGS = {  # what is typed -> what is said of it
     "collect.evolved=99": "at most collect.group_size",
     "collect.context=16": "an output and what it answers",
     "evaluate.context=24": "an output and what it answers",
-    "train.minibatches=100000": "at most the rollouts of a step",
+    "train={algorithm: grpo, minibatches: 100000}": "train.minibatches: at most the rollouts of a step",
     "diagnose.priority=[a]": "an order of",
     "train.utility.nope=1": "use labels",
     "evolve.rewrite.url=foo": "http://",
@@ -228,9 +228,10 @@ def test_a_setting_beside_an_arm_is_named_as_it_was_typed(workspace, capsys):
 def test_what_cannot_be_trained_is_told_before_anyone_plays(workspace, capsys, words):
     main(["round", "new", "r1"])
     capsys.readouterr()
+    before = {path.name for path in workspace.iterdir()}
     assert main([*words]) == 2
     assert "train.algorithm" in (said := capsys.readouterr()).err and "has no weights" in said.err
-    assert said.out == "" and {path.name for path in workspace.iterdir()} == {"params.yaml", "dvc.yaml"}
+    assert said.out == "" and {path.name for path in workspace.iterdir()} == before
 
 
 def test_a_receiver_that_is_no_url_is_told_before_anyone_plays(workspace, capsys):
@@ -246,6 +247,20 @@ def test_metrics_of_another_shape_are_one_clear_error(workspace, capsys, text):
     (folder / "metrics.json").write_text(text)
     assert main(["round", "list"]) != 0
     assert "metrics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "stages: {a: [", "schema: '2.0'\nstages: {train@r1: {cmd: x, outs: 3}}\n"])
+def test_a_damaged_lock_is_told_alike_by_all_that_read_it(workspace, capsys, text):
+    """Before DVC or git is asked: what DVC says of it is long, and git would have it committed."""
+    main(["round", "new", "--set", "train.algorithm=none"])
+    (workspace / "dvc.lock").write_text(text)
+    capsys.readouterr()
+    said = set()
+    for words in (["round", "list"], ["run"], ["run", "--rounds", "9"], ["replay", "r1"], ["replay", "r0"]):
+        assert main(words) == 3, words
+        said.add(capsys.readouterr())
+    ((out, err),) = said
+    assert out == "" and err.startswith("error: dvc.lock: ") and err.count("\n") == 2 and "git checkout -- " in err
 
 
 @pytest.mark.parametrize("verb", [["round", "list"], ["round", "new"], ["sql", "SELECT 1"]])

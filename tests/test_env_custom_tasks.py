@@ -48,6 +48,14 @@ def test_parquet_and_yaml_give_the_same_tasks(folder):
     env.prove()
 
 
+@pytest.mark.parametrize("turns", ["hi", ["hi"], 3, [3], {"user": "hi"}])
+def test_turns_of_another_shape_are_one_clear_error(folder, turns):
+    env = env_of(folder)
+    pq.write_table(pa.Table.from_pylist([{"id": "one", "turns": turns}]), folder / "tasks.parquet")
+    with pytest.raises(ParamError, match="turns"):
+        load_env("custom", module=env._params.module, tasks="tasks.parquet").tasks()
+
+
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["", "", "train", "test"])), min_size=1, max_size=40))
 def test_splits_are_by_scenario_and_do_not_depend_on_the_order(entries):
     scenarios = dict(entries)  # one split a scenario
@@ -96,6 +104,10 @@ BASE = [{"id": name, "turns": [{"user": "hi"}]} for name in ("one", "two", "thre
         (with_task(turns=[{"user": "", "gold": ["put(x=1)"]}]), "task four, turn 0, gold call 0", "x="),
         (with_task(turns=[{"user": "", "gold": ["put(key=y)"]}]), "task four, turn 0, gold call 0", "no literal"),
         (with_task(turns=[{"user": "", "gold": [3]}]), "task four, turn 0, gold call 0", "3"),
+        (with_task(turns=[{"user": "", "gold": [{"name": "put", "arguments": "{bad"}]}]), "task four, turn 0", "{bad"),
+        (with_task(turns=[{"user": "", "gold": [{"name": "put", "arguments": [1]}]}]), "task four, turn 0", "[1]"),
+        ("- {id: a, turns: [{user: u, gold: [{name: put, arguments: {key: 2020-01-01}}]}], split: train}\n"
+         "- {id: b, turns: [{user: u}], split: test}", "task a, turn 0, gold call 0", "2020"),
         (with_task(turns=[{"user": "", "check": "nobody"}]), "checker", "nobody"),
         (with_task(turns=[{"user": "", "check": "judge"}]), "envs.custom.judge", "four"),
         (with_task(turns=[{"user": "", "check": "schema"}, {"user": "x"}]), "task four", "turn 1"),
@@ -134,6 +146,8 @@ def test_tools_that_differ_from_run_to_run_are_refused(folder):
         ("broken_d", "def f(x: Nothing): ...", "Nothing"),
         ("broken_e", "def f(*x: int): ...", "x: int"),
         ("broken_f", "async def f(x: int): ...", "async"),
+        ("broken_m", "async def f(x: int):\n  yield x", "async"),
+        ("broken_n", "def f(x: int):\n  yield x", "generator"),
         ("broken_g", "class A:\n  def f(self): ...", "no public function"),
         ("broken_h", "import threading\ndef f(x: threading.Thread): ...", "Thread"),
         ("broken_i:Nope", "x = 1", "is not there"),

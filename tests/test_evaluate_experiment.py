@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import shutil
 from dataclasses import fields, is_dataclass, replace
 from typing import get_type_hints
@@ -269,6 +270,15 @@ def test_a_gain_in_every_seed_is_a_gain_and_a_gain_in_one_is_not():
     assert rows["a", 1]["on"] is None and rows["a", 1]["rollouts"] == 100
 
 
+def test_the_rows_of_an_arm_are_of_the_same_seeds(tmp_path):
+    scenarios = {f"t{i}": f"s{i}" for i in range(20)}
+    whole = [_record("a", s, d, 6 + 8 * d) for s in range(2) for d in (0, 1)]
+    begun = [_record("b", 0, 0, 6), _record("b", 0, 1, 20), _record("b", 1, 0, 6)]  # interrupted in its second line
+    rows = {(row["arm"], row["depth"]): row for row in summarise(whole + begun, scenarios)}
+    assert {at: row["seeds"] for at, row in rows.items()} == {("a", 0): 2, ("a", 1): 2, ("b", 0): 1, ("b", 1): 1}
+    assert rows["b", 1]["margin"] == pytest.approx(0.3)  # over the seed that both have
+
+
 PARAMS = """
 run: {seed: 3, threads: 1}
 envs:
@@ -363,7 +373,11 @@ def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypa
         ("runs", lambda table: _metrics(table, '{"strict": {}}'), "metrics has no 'total'"),
         ("runs", None, "runs.parquet"),
         ("outcomes", None, "outcomes.parquet"),
-        ("outcomes", _all_solved, "seal 3 0: its outcomes do not make"),
+        ("outcomes", lambda table: _filled(table, "success", True), "seal 3 0: its outcomes do not make"),
+        ("outcomes", lambda table: _filled(table, "progress", math.nan), "seal 3 0: a progress of nan"),
+        ("outcomes", lambda table: _filled(table, "progress", None), "seal 3 0: one of its outcomes lacks a value"),
+        ("outcomes", lambda table: _filled(table, "task_id", "nope"), "seal 3 0: .* of its outcomes stand there twice"),
+        ("outcomes", lambda table: _first(table, "task_id", "nope"), "seal 3 0: there is no task nope"),
         ("labels", lambda table: table.slice(1), "seal 3 0: labels.parquet has other rates"),
     ):
         path = tmp_path / "results" / f"{name}.parquet"
@@ -380,9 +394,34 @@ def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypa
         command.run(_args(tmp_path, *words[:-1], str(tmp_path / "file")))
 
 
-def _all_solved(table):
-    at = table.column_names.index("success")
-    return table.set_column(at, "success", pa.array([True] * table.num_rows))
+def test_results_that_contradict_what_was_played_are_told_until_one_of_them_is_gone(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    words = ["rises", "--seeds", "1", "--rounds", "1", "--results", str(tmp_path / "results")]
+    command.run(_args(tmp_path, *words))
+    results, path = _files(tmp_path / "results"), tmp_path / "results" / "outcomes.parquet"
+    table, whole = read_parquet(path), path.read_bytes()
+    write_parquet(path, _filled(table, "progress", 0.25))  # each table may well be of some run
+    monkeypatch.setattr(starts, "start_line", None)
+    with pytest.raises(ArtifactError, match="r0.json have other outcomes of the same run"):
+        command.run(_args(tmp_path, *words))
+    shutil.rmtree(tmp_path / ".seal")
+    command.run(_args(tmp_path, *words))  # nothing tells otherwise
+    path.write_bytes(whole)
+    with pytest.raises(ArtifactError, match="r0.json have other outcomes of the same run"):
+        command.run(_args(tmp_path, *words))
+    shutil.rmtree(tmp_path / ".seal")
+    command.run(_args(tmp_path, *words))
+    assert _files(tmp_path / "results") == results
+
+
+def _filled(table, name, value):
+    at = table.column_names.index(name)
+    return table.set_column(at, name, pa.array([value] * table.num_rows, table.schema.field(name).type))
+
+
+def _first(table, name, value):
+    values = [value, *table.column(name).to_pylist()[1:]]
+    return table.set_column(table.column_names.index(name), name, pa.array(values))
 
 
 def _texts(schema):

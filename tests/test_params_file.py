@@ -1,5 +1,6 @@
 """Adding rounds to params.yaml leaves the rest of the file as it is."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_a_round_is_never_overwritten(path):
     add(path, "r1", "r0")
     with pytest.raises(RoundError, match="never changed"):
         add(path, "r1", "r0")
+
+
+def test_rounds_that_are_added_at_once_are_all_there(path):
+    names = [f"p{i}" for i in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda name: add(path, name, "r0"), names))
+        taken = [pool.submit(add, path, "p12", "r0") for _ in range(4)]
+    assert set(load_params(path).rounds) == {*names, "p12"}
+    assert sum(isinstance(one.exception(), RoundError) for one in taken) == 3  # told, not written over
 
 
 @pytest.mark.parametrize("setting", ["train.lrr=1", "train.lr=x", "train.lr", "nothing=1", "train=1"])

@@ -15,7 +15,7 @@ from seal.store.files import tree_hash
 from seal.store.lineage import STAGES, Lineage
 from seal.store.repro import repro
 from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START
-from seal.store.tables import read_table
+from seal.store.tables import read_table, write_table
 
 pytestmark = pytest.mark.slow
 PARAMS = """run: {seed: 1}
@@ -152,6 +152,17 @@ def test_a_damaged_table_is_one_clear_error(tree, damage):
         repro(tree, ["verify@r1"])
     dvc(tree, "repro")  # mends it: from the cache, or by running collect again
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["verify", "diagnose", "evolve_interface", "train"])
+def test_a_rollout_of_a_task_that_there_is_not_is_one_clear_error(tree, name):
+    path = tree / "data" / "rounds" / "r1" / "collect" / "trajectories.parquet"
+    table = read_table(path, "trajectories")
+    rows = [{**row, "task_id": "nope" if not i else row["task_id"]} for i, row in enumerate(table.to_pylist())]
+    path.unlink()  # a link into the cache
+    write_table(path, "trajectories", rows)
+    done = stage(tree, name, "r1")
+    assert done.returncode == 3 and "shop has no task nope" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The contracts of a round: what real stages write passes, what cannot be is named with its rows and its way out."""
 
+import math
 import shutil
 
 import pyarrow as pa
@@ -78,6 +79,7 @@ def test_what_the_rooms_write_passes(tree, tmp_path, capfd):
         ),
         ("collect/tokens", first(loss_mask=[1], logprobs=[0.0]), ["lists of one length"]),
         ("diagnose/diagnoses", first(confidence=1.5), ["from 0 to 1 (confidence)", "diagnose@r2"]),
+        ("diagnose/diagnoses", first(confidence=math.nan), ["from 0 to 1 (confidence)", "1 of "]),
         ("interface/interface_items", first(tokens=-1), ["at least 0 (tokens)", "evolve_interface@r2"]),
         ("collect/steps", lambda rows: [], ['collect/steps: "enough rows"']),
     ],

@@ -319,10 +319,28 @@ def test_unknown_format_and_mode_are_told():
         ("[]", ""),
         ('{"error": ""}', ""),
         ("no errors were found", ""),
+        ("ValueError: bad thing", "other"),
+        ("Terror: a film", ""),
+        ("{'error': None, 'when': datetime.date(2020, 1, 1)}", ""),
+        ("[" * 100_000 + '"error"', "other"),
     ],
 )
 def test_error_kinds_of_results(text, kind):
     assert error_kind(text) == kind
+
+
+@pytest.mark.parametrize("rows", [0, 5000])  # short, and longer than what is read as a Python literal
+@pytest.mark.parametrize("falsy", [None, False, 0, "", {}, []])
+@pytest.mark.parametrize("write", [json.dumps, repr])
+@pytest.mark.parametrize("last", [-1, None])  # cut, and whole
+def test_a_result_with_nothing_to_complain_of_is_none_however_long_or_cut(rows, falsy, write, last):
+    text = write({"error": falsy, "rows": [f"row {i}" for i in range(rows)]})
+    assert error_kind(text[:last]) == ""
+    assert error_kind(write({"error": "row 7 not found", "rows": text})[:last])
+
+
+def test_an_error_behind_a_long_json_result_is_seen():
+    assert error_kind(json.dumps({"rows": ["row"] * 5000, "error": "boom"})) == "other"
 
 
 @pytest.mark.parametrize("format", ["qwen_xml", "llama_json", "openai"])

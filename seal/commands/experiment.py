@@ -5,14 +5,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seal.commands.places import add_root, folder_place
 from seal.core.errors import ParamError
+from seal.core.types import Task
 from seal.evaluate.arms import ARMS, EXPERIMENTS
-
-if TYPE_CHECKING:
-    from seal.evaluate.jobs import Job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from seal.core.params import load_params
+    from seal.env import load_env
     from seal.evaluate.experiment import records, run_jobs
     from seal.evaluate.jobs import check_jobs, plan
     from seal.evaluate.results import restore
@@ -80,27 +79,27 @@ def run(args: argparse.Namespace) -> int:
         from seal.commands.transfer import transfer
 
         return transfer(params, jobs, out, places, args.workers, args.results, say)
+    env = load_env(jobs[0].env, **jobs[0].env_options)
+    tasks = {task.task_id: task for task in env.tasks()}
     wanted = {(job.arm, job.seed, depth): job.digest(depth) for job in jobs for depth in range(args.rounds + 1)}
-    if args.results and (n := restore(args.results, out, wanted)):
+    if args.results and (n := restore(args.results, out, wanted, tasks)):
         say(f"{n} rounds of runs taken from {args.results}")
     try:
         run_jobs(jobs, out, args.workers, say)
     finally:  # what is finished is worth having, also where the rest was interrupted
         if found := records(jobs, out):
-            _tell(jobs, found, args.results)
+            _tell(tasks, jobs[0].rounds[0]["evaluate"]["split"], found, args.results)
     return 0
 
 
-def _tell(jobs: Sequence["Job"], found: Sequence[Mapping[str, Any]], results: Path | None) -> None:
+def _tell(tasks: Mapping[str, Task], split: str, found: Sequence[Mapping[str, Any]], results: Path | None) -> None:
     """Print the table, and write the results."""
-    from seal.env import load_env
     from seal.evaluate.results import write_results
     from seal.evaluate.summary import summarise
     from seal.report.experiments import experiment_table, label_table, write_curves
 
-    tasks = {task.task_id: task for task in load_env(jobs[0].env, **jobs[0].env_options).tasks()}
     scenarios = {id_: task.scenario_id for id_, task in tasks.items()}
-    rows = summarise(found, scenarios, jobs[0].rounds[0]["evaluate"]["split"])
+    rows = summarise(found, scenarios, split)
     print(f"{experiment_table(rows)}\n\n{label_table(found)}")
     if results:
         write_results(results, rows, found, tasks)

@@ -49,6 +49,7 @@ __all__ = [
     "load_params",
     "load_yaml",
     "parse_params",
+    "yaml_fault",
 ]
 
 ROUND_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")  # names a folder and stages
@@ -102,7 +103,13 @@ def load_yaml(path: Path) -> Any:
     except OSError as error:
         raise ParamError("parameters", f"{path}: {error.strerror}", "name a YAML file that can be read") from None
     except (YAMLError, ValueError, RecursionError) as error:
-        raise ParamError("parameters", f"{path}: {error}", "mend the YAML") from None
+        raise ParamError("parameters", f"{path}: {yaml_fault(error)}", "mend the YAML") from None
+
+
+def yaml_fault(error: Exception) -> str:
+    """What is wrong with a YAML text and in which line, without the text around it and the advice of ruamel."""
+    place = f"line {mark.line + 1}: " if (mark := getattr(error, "problem_mark", None)) else ""
+    return place + (getattr(error, "problem", None) or str(error)).partition("\n")[0]
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -174,7 +181,7 @@ def check_round(path: str, entry: Round) -> None:
             remedy = f"more than max_action_tokens ({played.max_action_tokens}): an output and what it answers"
             raise ParamError(f"{path}.{phase}.context", played.context, remedy)
     rows = entry.collect.tasks * entry.collect.group_size
-    if entry.train.minibatches > rows:
+    if entry.train.minibatches > rows and entry.train.algorithm != "none":
         remedy = f"at most the rollouts of a step, collect.tasks times collect.group_size: {rows}"
         raise ParamError(f"{path}.train.minibatches", entry.train.minibatches, remedy)
     failures = [str(label) for label in DEFAULT_PRIORITY]

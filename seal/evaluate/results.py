@@ -8,7 +8,7 @@ outcomes.parquet   one per held-out rollout
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +90,14 @@ def write_transfer(
     write_parquet(folder / "transfer_outcomes.parquet", pa.Table.from_pylist(outcomes))
 
 
-def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str]) -> int:
+def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str], tasks: Container[str]) -> int:
     """Give `out` the records that `folder` holds and it lacks; how many. A folder without results gives none.
 
     A run goes on only where its last policy is kept too, so a restored one that needs more rounds starts anew.
 
     Args: `wanted` maps (arm, seed, round) to the digest of every record that is asked for. The folder will be written
-    anew with these. Raises ParamError when it holds others, which would be lost, ArtifactError when it is damaged.
+    anew with these. Raises ParamError when it holds others, which would be lost, ArtifactError when it is damaged, or
+    has other outcomes than `out`. `tasks`: the ids of the environment's.
     """
     if not holds_results(folder):
         return 0
@@ -122,9 +123,14 @@ def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str])
             told = f"{folder}: {len(outcomes[key])} of {run['outcomes']} outcomes of {' '.join(map(str, key))}"
             raise ArtifactError("results", told, mend(folder))
         metrics = _metrics(folder, run)
-        if told := _contradicts(metrics, outcomes[key], rated[key]):
+        if told := _damage(outcomes[key], tasks) or _contradicts(metrics, outcomes[key], rated[key]):
             raise ArtifactError("results", f"{folder}: {' '.join(map(str, key))}: {told}", mend(folder))
-        if not path.exists() or read_record(path, RECORD)["digest"] != run["digest"]:
+        there = read_record(path, RECORD) if path.exists() else {}
+        if there.get("digest") == run["digest"]:
+            if sorted(there["outcomes"]) != sorted(outcomes[key]):
+                told = f"{folder} and {path} have other outcomes of the same run"
+                raise ArtifactError("results", told, f"keep one: {mend(folder)}; or remove {path}")
+        else:
             write_json(path, record(run["digest"], metrics, pulled[key], outcomes[key]))
             restored += 1
     return restored
@@ -167,6 +173,19 @@ def _metrics(folder: Path, run: Mapping[str, Any]) -> dict[str, Any]:
     if told := unlike(metrics, METRICS, "metrics"):
         raise ArtifactError("results", f"{path}: {told}", mend(path))
     return metrics
+
+
+def _damage(outcomes: Sequence[Sequence[Any]], tasks: Container[str]) -> str:
+    """What no evaluation has as its outcomes; "" where there is nothing."""
+    if any(None in outcome for outcome in outcomes):
+        return "one of its outcomes lacks a value"
+    once = {tuple(outcome[:4]) for outcome in outcomes}
+    if len(once) < len(outcomes):
+        return f"{len(outcomes) - len(once)} of its outcomes stand there twice"
+    if unknown := sorted(task for _, _, task, _, _, _ in outcomes if task not in tasks):
+        return f"there is no task {unknown[0]}"
+    bad = next((progress for *_, progress in outcomes if not 0 <= progress <= 1), None)
+    return "" if bad is None else f"a progress of {bad:g} is none"
 
 
 def _contradicts(metrics: Mapping[str, Any], outcomes: Sequence[Sequence[Any]], rates: Mapping[str, float]) -> str:

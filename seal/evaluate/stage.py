@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from seal.core.errors import ArtifactError
+from seal.core.types import Rollout, Task
 from seal.env import env_of
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
@@ -14,6 +16,7 @@ from seal.policy import load_policy, look_at
 from seal.rollout.actions import ActionLog
 from seal.store.files import read_json, tree_hash
 from seal.store.lineage import Lineage, path_of
+from seal.store.tables import rollouts_of
 from seal.train.judged import Judged
 from seal.train.stored import read_judged
 
@@ -47,6 +50,11 @@ class Stage:
     def env(self) -> Environment:
         return env_of(self.lineage.params, self.entry.env)
 
+    @cached_property
+    def tasks(self) -> dict[str, Task]:
+        """The environment's tasks by their ids."""
+        return {task.task_id: task for task in self.env.tasks()}
+
     def path(self, what: str, round_id: str = "") -> Path:
         return path_of(self.root, round_id or self.id, what)
 
@@ -63,9 +71,21 @@ class Stage:
         setting = self.entry.diagnose.priority
         return read_json(self.path("diagnose") / "priority.json") if isinstance(setting, str) else setting
 
+    def rollouts(self) -> list[Rollout]:
+        """The round's collected rollouts. Raises ArtifactError for one of a task that there is not."""
+        return self._of_tasks(rollouts_of(self.path("collect")))
+
     def judged(self) -> list[Judged]:
-        """The round's collected rollouts with their verdicts, outcomes and diagnoses."""
-        return read_judged(self.path("collect"), self.path("verify"), self.path("diagnose"))
+        """The same with their verdicts, outcomes and diagnoses."""
+        found = read_judged(self.path("collect"), self.path("verify"), self.path("diagnose"))
+        self._of_tasks([j.rollout for j in found])
+        return found
+
+    def _of_tasks(self, rollouts: list[Rollout]) -> list[Rollout]:
+        if unknown := sorted({rollout.task_id for rollout in rollouts} - self.tasks.keys()):
+            told = f"{self.path('collect') / 'trajectories.parquet'}: {self.entry.env} has no task {unknown[0]}"
+            raise ArtifactError("table", told, "restore it with `dvc checkout`, or run its stage")
+        return rollouts
 
     def resume_dir(self, *inputs: Path) -> Path:
         """An ignored folder for the state of an interrupted run, which belongs to these inputs and parameters alone.

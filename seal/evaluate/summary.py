@@ -38,9 +38,13 @@ def summarise(
     strict, dev and on (interface on) with interval; gain: strict minus the start's, paired by (seed, task); margin:
     minus the first arm's at the same depth, behind: the last arm's minus this one's; progress, progress_gain, ... the
     same of the share of user turns served; seeds, and rollouts, tokens, updates as means over seeds. A difference is
-    taken over the seeds that both have; of a thing and itself (all arms share their start) there is none.
+    taken over the seeds that both have; of a thing and itself (all arms share their start) there is none. A line that
+    was interrupted before its arm's last depth is left out, so that the rows of an arm are of the same seeds.
     """
     arms = list(dict.fromkeys(r["arm"] for r in records))
+    last_depth = {arm: max(r["depth"] for r in records if r["arm"] == arm) for arm in arms}
+    whole = {(r["arm"], r["seed"]) for r in records if r["depth"] == last_depth[r["arm"]]}
+    records = [r for r in records if (r["arm"], r["seed"]) in whole]
     rows = []
     for arm in arms:
         for depth in sorted({r["depth"] for r in records if r["arm"] == arm}):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from seal.core.errors import ArtifactError, ContractError
 from seal.core.types import Json
 from seal.store.checks import check, vocabulary
@@ -164,14 +166,20 @@ def _frame(
     con: "duckdb.DuckDBPyConnection", group: str, name: str, expectations: Sequence[Expectation]
 ) -> "pd.DataFrame":
     """The table without its nested columns, with a column of truth per claim."""
-    import pyarrow.types as kinds
-
     claims = {claim.says: claim.sql for claim in claims_of(name)}
     asked = [e.arguments["column"] for e in expectations if e.arguments.get("column") in claims]
-    columns = [f't."{column}"' for column, kind in TABLES[name].columns if not kinds.is_nested(kind)]
+    columns = [_column(*column) for column in TABLES[name].columns if not pa.types.is_nested(column[1])]
     columns += [f'coalesce(({claims[says]}), false) AS "{says}"' for says in asked]
     con.execute(f"SET search_path = '{group},main'")
     return con.execute(f"SELECT {', '.join(columns)} FROM {group}.{name} t ORDER BY ALL").df()
+
+
+def _column(name: str, kind: pa.DataType) -> str:
+    """A column as SQL. pandas takes NaN for a missing value, which is in every range: it becomes -inf, in none."""
+    value = f't."{name}"'
+    if pa.types.is_floating(kind):
+        value = f"CASE WHEN isnan({value}) THEN '-inf'::FLOAT ELSE {value} END"
+    return f'{value} AS "{name}"'
 
 
 def _row(round_id: str, dataset: str, expectation: Expectation, n: int, result: Mapping[str, Any]) -> Row:

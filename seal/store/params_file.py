@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from seal.core.errors import ParamError, RoundError
 from seal.core.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params
 from seal.core.typed import check_keys, plain, read
-from seal.store.files import atomic_file
+from seal.store.files import atomic_file, new_folder
 from seal.store.lineage import Lineage
 
 FIXED = ("parent", "env", "recipe")  # of a round: what the lineage says
@@ -88,9 +90,17 @@ def next_id(params: Params, parent: str) -> str:
 
 def add_round(path: Path, round_id: str, entry: Mapping[str, Any]) -> None:
     """Write one resolved round. Raises RoundError when the id is taken, ParamError when the result is not valid."""
-    if round_id in (load_yaml(path).get("rounds") or {}):
-        raise RoundError("round", round_id, "it exists, and a round is never changed: take another id")
-    add(path, {"rounds": {round_id: entry}})
+    with _alone(path):
+        if round_id in (load_yaml(path).get("rounds") or {}):
+            raise RoundError("round", round_id, "it exists, and a round is never changed: take another id")
+        add(path, {"rounds": {round_id: entry}})
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """What another process would add between our reading and our writing would be lost: it waits."""
+    with FileLock(new_folder(path.parent / ".dvc" / "tmp") / "seal-params.lock"):
+        yield
 
 
 def _otherwise(entry: Any, change: Any) -> str:
@@ -131,14 +141,15 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     A preset holds envs, starts, `defaults` of its own, and rounds {id: {parent, ...what differs}}. Raises ParamError
     when the file has a round, an environment or a start of that name which says otherwise.
     """
-    data = load_yaml(path)
-    new, base = _preset_over(data, preset)
-    rounds: dict[str, Any] = {}
-    for name, change in (preset.get("rounds") or {}).items():
-        if name not in (data.get("rounds") or {}):
-            params = parse_params(merged(base, {"rounds": merged(data.get("rounds") or {}, rounds)}))
-            rounds[name] = resolve(params, change["parent"], change, name=name)
-    add(path, {**new, "rounds": rounds})
+    with _alone(path):
+        data = load_yaml(path)
+        new, base = _preset_over(data, preset)
+        rounds: dict[str, Any] = {}
+        for name, change in (preset.get("rounds") or {}).items():
+            if name not in (data.get("rounds") or {}):
+                params = parse_params(merged(base, {"rounds": merged(data.get("rounds") or {}, rounds)}))
+                rounds[name] = resolve(params, change["parent"], change, name=name)
+        add(path, {**new, "rounds": rounds})
     return list(preset.get("rounds") or {})
 
 

@@ -7,13 +7,18 @@ False flags, None, {} and texts that merely mention errors are normal results.
 import ast
 import json
 import re
+from contextlib import suppress
 
 from seal.core.types import Json
 
-MAX_LITERAL = 20_000  # characters of a result that are looked into
+MAX_LITERAL = 20_000  # characters of a Python literal that are looked into; JSON of any length is
 _ERROR_KEYS = ("error", "errors", "exception")
 _HINT = re.compile("error|exception|traceback", re.IGNORECASE)  # in every shape: most results need no look inside
-_BARE = re.compile(r"^\W*(error|exception|traceback)\b", re.IGNORECASE)
+# Of what is no literal or a cut one: what it begins with. A key with nothing to complain of is none.
+_NOTHING = r"""['"]\s*:\s*(?:none|null|false|0|''|""|\{\s*\}|\[\s*\])\s*(?:[,}]|$)"""
+_BARE = re.compile(
+    rf"^\W*(?:(?:error|errors|exception|traceback)\b(?!{_NOTHING})|(?-i:[A-Z]\w*(?:Error|Exception)):)", re.IGNORECASE
+)
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
@@ -74,13 +79,10 @@ def _complaint(value: Json) -> str | None:
 def _literal(text: str) -> Json:
     """The JSON or Python literal a text is, or None. Literals only: nothing is evaluated."""
     text = text.strip()
-    if text[:1] not in ("{", "[") or len(text) > MAX_LITERAL:
+    if text[:1] not in ("{", "["):
         return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
+    for read in (json.loads, ast.literal_eval):
+        if read is json.loads or len(text) <= MAX_LITERAL:
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return read(text)
+    return None

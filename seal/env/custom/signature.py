@@ -29,8 +29,10 @@ def doc_of(name: str, tool: Callable[..., Any]) -> ToolDoc:
     """A tool's doc. Docstrings may be in Google, NumPy or Sphinx style. Raises ParamError for what cannot be one."""
     from docstring_parser import parse
 
-    if inspect.iscoroutinefunction(tool):
+    if inspect.iscoroutinefunction(tool) or inspect.isasyncgenfunction(tool):
         raise ParamError(f"tool {name}", "it is async", "write a plain function that calls asyncio.run inside")
+    if inspect.isgeneratorfunction(tool):  # calling it runs none of it
+        raise ParamError(f"tool {name}", "it is a generator", "return a list instead of `yield`")
     hints, said = hints_of(name, tool), parse(inspect.getdoc(tool) or "")
     told = {param.arg_name: param.description or "" for param in said.params}
     properties, required, shared = {}, [], {}

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -113,8 +114,12 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
 
 
 def _without_null(row: dict[str, Any]) -> dict[str, Any]:
-    turns = [{k: v for k, v in turn.items() if v is not None} for turn in row.get("turns") or ()]
-    return {k: v for k, v in row.items() if v is not None} | {"turns": turns}
+    """Of a row and its turns. Turns of another shape stay as they are, for `read` to tell."""
+    row = {k: v for k, v in row.items() if v is not None}
+    turns = row.get("turns", [])
+    if isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns):
+        turns = [{k: v for k, v in turn.items() if v is not None} for turn in turns]
+    return row | {"turns": turns}
 
 
 def _task(entry: TaskEntry, split: Split, docs: Sequence[ToolDoc], digest: str) -> Task:
@@ -172,8 +177,9 @@ def _call(place: str, written: Json, known: Mapping[str, ToolDoc]) -> Call:
         except NotACall as error:
             raise ParamError(place, f"{written}: {error}", remedy) from None
     if isinstance(written, Mapping) and set(written) <= {"name", "arguments"} and isinstance(written.get("name"), str):
-        arguments = written.get("arguments") or {}
-        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
-        if isinstance(arguments, Mapping):
-            return Call(written["name"], dict(arguments))
+        with suppress(ValueError, TypeError, RecursionError):  # JSON text or not, it has to hold what JSON holds
+            arguments = written.get("arguments") or {}
+            arguments = json.loads(arguments if isinstance(arguments, str) else json.dumps(arguments))
+            if isinstance(arguments, Mapping):
+                return Call(written["name"], dict(arguments))
     raise ParamError(place, written, remedy)

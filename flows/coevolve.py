@@ -30,6 +30,7 @@ from prefect.cache_policies import NO_CACHE
 from seal.commands.custom_env import changed_tools
 from seal.commands.round import scores_line
 from seal.evaluate.convergence import converged, dev_scores
+from seal.store.dvc_lock import recorded
 from seal.store.metrics import read_metrics
 from seal.store.params_file import add_round, next_id, resolve
 from seal.store.repro import StageError, environment, repro
@@ -77,6 +78,7 @@ def coevolve(
     folder = Path(root) if root else find_root()
     path = folder / "params.yaml"
     lineage = Lineage(load_params(path))
+    recorded(folder)  # a damaged dvc.lock is told before a stage is tried
     wanted = rounds or [*lineage.params.starts, *lineage.params.rounds]
     needed = {name for round_id in wanted for name in lineage.line(round_id)}
     done: list[str] = []

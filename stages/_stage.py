@@ -9,7 +9,7 @@ from pathlib import Path
 from seal.core.errors import ParamError, clear
 from seal.core.params import load_params
 from seal.evaluate.stage import Stage
-from seal.store.files import read_json, write_json
+from seal.store.files import read_record, write_json
 from seal.store.lineage import STAGES, Lineage, find_root
 from seal.store.repro import write_error
 from seal.train.ranks import launch
@@ -26,12 +26,15 @@ def main(work: Callable[[Stage], None]) -> None:
         os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(lineage.params.run.threads)
         os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
         stage = Stage(root, lineage, sys.argv[1])
+        timings = stage.path("timings.json")  # seconds of the last run of each stage, which no one tracks
+        seconds = read_record(timings) if timings.exists() else {}  # a damaged file is told before the work
         if name == "train" and "LOCAL_RANK" not in os.environ:
             launch(os.environ.get("SEAL_LAUNCH", ""))
         if name in STAGES:
             lineage.check_trains(stage.id)
         work(stage)
-        _clock(stage, name, time.monotonic() - started)
+        if stage.id not in lineage.params.envs and os.environ.get("RANK", "0") == "0":
+            write_json(timings, {**seconds, name: round(time.monotonic() - started, 1)})
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
@@ -39,12 +42,3 @@ def main(work: Callable[[Stage], None]) -> None:
         if not write_error(told):
             print(f"error: {told}", file=sys.stderr)
         sys.exit(told.exit_code)
-
-
-def _clock(stage: Stage, name: str, seconds: float) -> None:
-    """Seconds of the last run of each stage: timings.json, which no one tracks."""
-    if stage.id in stage.lineage.params.envs or os.environ.get("RANK", "0") != "0":
-        return
-    path = stage.path("timings.json")
-    known = read_json(path) if path.exists() else {}
-    write_json(path, {**known, name: round(seconds, 1)})

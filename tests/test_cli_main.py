@@ -1,5 +1,6 @@
 """The command line itself: help, what it imports, exit codes."""
 
+import json
 import os
 import pickle
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from seal.cli import VERBS, build_parser, main
+from seal.commands import doctor
 from seal.core.errors import REFUSALS, ArtifactError, MachineError, ParamError, clear
 from seal.store.repro import ERROR_FILE, _failure
 
@@ -147,6 +149,32 @@ def test_a_stage_that_cannot_write_tells_the_process_that_runs_dvc(tmp_path, tol
     assert list((tmp_path / "data" / "tasks").iterdir()) == []
 
 
+@pytest.mark.parametrize("text", ["", "{", '{"train": 1.5', "[]", "3", "null"])
+def test_damaged_timings_are_told_before_a_stage_works(tmp_path, monkeypatch, capsys, text):
+    for name in ("params.yaml", "dvc.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TRL_EXPERIMENTAL_SILENCE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.delenv(ERROR_FILE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "stages")
+    from _stage import main as stage
+
+    file, worked = tmp_path / "data" / "rounds" / "r1" / "timings.json", []
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["stages/collect.py", "r1"])
+    with pytest.raises(SystemExit) as stop:
+        stage(worked.append)
+    said = capsys.readouterr().err
+    assert (stop.value.code, worked) == (3, []) and said.count("\n") == 2 and said.endswith(f"rm {file}\n")
+    file.unlink()  # as it says
+    for name in ("collect", "verify"):
+        monkeypatch.setattr(sys, "argv", [f"stages/{name}.py", "r1"])
+        stage(worked.append)
+    assert len(worked) == 2 and json.loads(file.read_text()).keys() == {"collect", "verify"}
+
+
 def test_what_dvc_itself_cannot_write_is_told():
     said = ["Running stage", "ERROR: unexpected error - [Errno 28] No space left on device: '/w/.dvc/tmp/lock'"]
     error = _failure(["train@r1"], said, Path("not/there"))
@@ -159,3 +187,32 @@ def test_doctor_lists_what_it_looked_at(monkeypatch, capsys):
     said = capsys.readouterr().out
     words = ("python", "packages", "torch", "SmolLM2", "tau2-bench", "git", "dvc", "params.yaml", "disk")
     assert all(word in said for word in words)
+
+
+def _lock_of(*pids: int) -> str:
+    held = [{"pid": pid, "cmd": f"dvc repro {i}"} for i, pid in enumerate(pids)]
+    return json.dumps({"write": {"/a": held[0]}, "read": {"/b": held}})
+
+
+def test_doctor_looks_whether_who_holds_dvcs_lock_still_lives(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    lock = tmp_path / ".dvc" / "tmp" / "rwlock"
+    lock.parent.mkdir(parents=True)
+    (tmp_path / ".dvc" / "config").touch()
+    for text, found, remedy in (
+        (None, "initialised, free", ""),
+        ("{}", "initialised, free", ""),
+        ('{"write": {}, "read": {}}', "initialised, free", ""),
+        (_lock_of(gone.pid), "initialised, free (DVC drops by itself what a killed", ""),
+        (_lock_of(gone.pid, os.getpid()), f"locked by process {os.getpid()} (dvc repro 1)", "wait for its end"),
+        *(
+            (text, "damaged", "delete .dvc/tmp/rwlock")
+            for text in ("", "{", "[]", "3", '{"read": 3}', '{"read": {"a": [1]}}')
+        ),
+    ):
+        if text is not None:
+            lock.write_text(text)
+        (finding,) = doctor._dvc(tmp_path)
+        assert found in finding.found and remedy in finding.remedy, text
+        assert bool(finding.remedy) == bool(remedy), text

@@ -216,6 +216,16 @@ def test_a_preset_without_rounds_runs_nothing(workspace, capsys, preset):
     assert capsys.readouterr().err.startswith("error: --preset: ")
 
 
+@pytest.mark.parametrize("command", [("run",), ("experiment", "rises")])
+@pytest.mark.parametrize("preset", ["/nope.yaml", "no/such.yml", "folder.yaml", "nope"])
+def test_a_preset_that_is_a_path_of_no_file_is_told_so(workspace, capsys, command, preset):
+    (workspace / "folder.yaml").mkdir()
+    assert main([*command, "--preset", preset]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: --preset: {preset}\n") and "known presets: none" in said
+    assert ("there is no such file" in said) is (preset != "nope")
+
+
 def test_a_setting_beside_an_arm_is_named_as_it_was_typed(workspace, capsys):
     assert main(["round", "new", "r4", "--parent", "r0", "--arm", "paper", "--set", "collect.group_size=1"]) == 2
     assert capsys.readouterr().err.startswith("error: --set: collect.group_size=1\n")

@@ -1,9 +1,14 @@
 """Reading params.yaml: what is wrong is named with its dotted key, its value and a remedy."""
 
+import re
+from dataclasses import fields, is_dataclass
+from typing import get_args, get_type_hints
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seal.core.env_settings import ENVS
 from seal.core.errors import ParamError
 from seal.core.params import (
     CollectParams,
@@ -14,8 +19,10 @@ from seal.core.params import (
     load_params,
     parse_params,
 )
-from seal.core.settings import RewriteParams
-from seal.core.typed import plain, read
+from seal.core.policy_settings import POLICIES
+from seal.core.settings import FlowParams, RewriteParams, Round, RunParams, Start
+from seal.core.typed import convert, plain, read
+from seal.env.custom.tasks import TaskEntry
 
 
 def start(env: str = "shop", **policy) -> dict:
@@ -46,7 +53,8 @@ def test_a_resolved_round_reads_back_as_it_was_written():
         (params(run={"seed": True}), "run.seed", "type int"),
         (params(run={"threads": 0}), "run.threads", "from 1 to 256"),
         (params(envs={"shopp": {}}), "envs.shopp", "did you mean shop"),
-        (params(envs={"shop": {"train": -1}}), "envs.shop.train", "out of range"),
+        (params(envs={"shop": {"train": -1}}), "envs.shop.train", "out of range: use a value from 1 to 2147483648"),
+        (params(defaults={"evolve": {"kinds": "plain"}}), "defaults.evolve.kinds", "any number of these: plain, all, "),
         (params(starts={"r0": {"env": "shop"}}), "starts.r0.policy", "add"),
         (params(starts=start(kind="nono")), "starts.r0.policy.kind", "nano"),
         (params(starts=start(kind=["nano"])), "starts.r0.policy.kind", "nano"),
@@ -145,13 +153,16 @@ URLS = {
 
 
 @pytest.mark.parametrize("key", URLS)
-def test_a_server_is_an_http_url_or_none(key):
-    for url in ("", "http://localhost:8000/v1", "https://[::1]:8000", "https://a.b"):
+def test_a_server_is_an_http_url_or_none_where_it_may_be(key):
+    wrong = ("foo", "ftp://x", "localhost:8000/v1", "http://", "https:///v1", " http://x", "http://x y")
+    needed = key == "starts.r0.policy.url"
+    for url in ("http://localhost:8000/v1", "https://[::1]:8000", "https://a.b", *([] if needed else [""])):
         parse_params(URLS[key](url))
-    for url in ("foo", "ftp://x", "localhost:8000/v1", "http://", "https:///v1", " http://x", "http://x y"):
+    for url in (*wrong, *([""] if needed else [])):
         with pytest.raises(ParamError, match="http://localhost:8000/v1") as error:
             parse_params(URLS[key](url))
-        assert (error.value.thing, error.value.value) == (key, url)
+        assert (error.value.thing, error.value.value) == (key, url or "empty")
+        assert ("'' for none" in error.value.remedy) is not needed
 
 
 def test_yaml_numbers_in_exponent_form_are_numbers(tmp_path):
@@ -159,11 +170,38 @@ def test_yaml_numbers_in_exponent_form_are_numbers(tmp_path):
     assert load_params(tmp_path / "params.yaml").defaults.train.lr == 1e-4
 
 
-@pytest.mark.parametrize("text", ["run: [", "3", "- a"])
+@pytest.mark.parametrize(
+    "text", ["run: [", "3", "- a", "run: {}\nflow: {}\nrun: {}", "run: 'x", "\0", "run: 2001-99-99"]
+)
 def test_a_file_that_is_no_parameters_is_one_error(tmp_path, text):
+    """In our words: nothing of the text around, no advice of the library that reads it."""
     (tmp_path / "params.yaml").write_text(text)
-    with pytest.raises(ParamError):
+    with pytest.raises(ParamError) as error:
         load_params(tmp_path / "params.yaml")
+    assert str(error.value).count("\n") == 1 and "http" not in str(error.value)
+    assert "line 3: found duplicate key" in str(error.value) or text.count("run") < 2
+
+
+def _of_params(*kinds):
+    """Those dataclasses and all that their fields hold."""
+    for kind in kinds:
+        yield kind
+        for hint in get_type_hints(kind).values():
+            yield from _of_params(*(part for part in (hint, *get_args(hint)) if is_dataclass(part)))
+
+
+KINDS = {*_of_params(RunParams, FlowParams, Start, Round, Defaults, *POLICIES.values(), *ENVS.values(), TaskEntry)}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS, key=lambda kind: kind.__name__))
+def test_a_remedy_holds_no_word_of_python(kind):
+    hints = get_type_hints(kind)
+    for item in fields(kind):
+        for value in ("x y", [], [[]], {}, {"": -1}, 3, None, -(10**9), -1e9, 1e99, float("nan"), True):
+            try:
+                convert(hints[item.name], value, item.name, item)
+            except ParamError as error:
+                assert not re.search(r"\binf\b|Literal|\bAny\b|typing|[a-z](Params|Entry)\b", error.remedy), error
 
 
 def test_no_file_is_one_error(tmp_path):

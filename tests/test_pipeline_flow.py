@@ -55,6 +55,13 @@ def test_a_failing_stage_is_one_error_with_its_exit_code(tree):
     assert ran(tree)[-1] == "evolve_interface@bad"
 
 
+def test_a_damaged_lock_is_one_error_before_any_stage(tree):
+    (tree / "dvc.lock").write_text("[]")
+    done = command(tree, sys.executable, "-m", "flows.coevolve", check=False)
+    assert done.returncode == 3 and "error: dvc.lock: " in done.stderr and "git checkout -- " in done.stderr
+    assert ran(tree) == []
+
+
 def test_deployed_it_runs_from_an_empty_home(tree, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -113,6 +113,15 @@ def test_a_replay_brings_the_policy_of_the_start_to_a_round_that_compares_with_i
     assert seal(tree, "replay", "r3").stdout.startswith("EXACT: r3")
 
 
+@pytest.mark.parametrize("name", ["r0", "r2"])
+def test_a_replay_on_a_clone_where_nothing_was_played_says_so(tree, tmp_path, name):
+    command(tmp_path, "git", "clone", "-q", str(tree), "clone")
+    done = seal(tmp_path / "clone", "replay", name, check=False)
+    assert done.returncode == 5 and done.stderr.count("\n") == 2 and "dvc.org" not in done.stderr
+    assert "not in the DVC cache: data/" in done.stderr and "data/tasks/shop.parquet" in done.stderr
+    assert "seal run" in done.stderr and "dvc pull" in done.stderr
+
+
 def test_a_replay_names_what_differs(tree):
     seal(tree, "round", "new", "r3", "--set", "collect.tasks=669")  # its evaluate stage is random
     dvc(tree, "repro")

@@ -17,7 +17,8 @@ import pytest
 from store_cases import write_tree
 
 from seal.cli import main
-from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START
+from seal.store.derived import DERIVED
+from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START, TABLES
 from seal.store.views import missing_tables
 
 ROOT = Path(__file__).parents[1]
@@ -121,6 +122,51 @@ def test_top_of_an_unplayed_round_names_those_that_are(seal):
     code, _, err = seal("top", "r7")
     assert code == 5
     assert "r0, r1, r2" in err
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """What git has of a workspace: parameters and scores, nothing that was played."""
+    for name in ("r0", "r1"):
+        (tmp_path / "data" / "rounds" / name).mkdir(parents=True)
+        shutil.copy(ROOT / "data" / "rounds" / name / "metrics.json", tmp_path / "data" / "rounds" / name)
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("top",), ("top", "r1"), ("top", "--phase", "collect"), ("show", "0"), ("interface", "show", "r1"),
+     ("interface", "diff", "r0", "r1"), ("export", "otel"), ("export", "otel", "r1"),
+     ("export", "preferences", "r1", "--out", "p.jsonl")],
+)  # fmt: skip
+def test_where_nothing_was_played_it_is_said_of_something(clone, capsys, monkeypatch, words):
+    monkeypatch.chdir(clone)
+    assert main([*words]) in (3, 5)
+    said = capsys.readouterr()
+    thing, value = said.err.splitlines()[0].removeprefix("error: ").split(": ", 1)
+    assert said.out == "" and said.err.count("\n") == 2 and thing and value.strip(" .") and "seal " in said.err
+
+
+@pytest.mark.parametrize("name", [*TABLES, *DERIVED])
+def test_an_empty_table_that_nothing_has_written_is_told(clone, seal, capsys, name):
+    sql = ("sql", f"SELECT * FROM {name} LIMIT 1")
+    assert seal(*sql)[2] == ""  # where all is there
+    assert main([*sql, "--root", str(clone)]) == 0
+    said = capsys.readouterr()
+    assert said.out.endswith("(0 rows)\n") and said.err.count("\n") == 1
+    assert said.err.startswith("note: ") and "seal run" in said.err
+
+
+@pytest.mark.parametrize(
+    ("sql", "note"),
+    [("SELECT count(*) FROM failures", "note: "), ("PIVOT outcomes ON phase", "note: "),
+     ("WITH a AS (FROM steps) SELECT 1 FROM a", "note: "), ("FROM rounds", ""), ("SHOW TABLES", ""),
+     ("SELECT 'steps'", "")],
+)  # fmt: skip
+def test_a_question_is_told_what_it_reads_and_no_other(clone, capsys, sql, note):
+    assert main(["sql", sql, "--format", "csv", "--root", str(clone)]) == 0
+    assert capsys.readouterr().err[:6] == note
 
 
 def test_show_prints_an_episode(seal):

@@ -38,16 +38,16 @@ stages:
 # r1 was trained anew by itself: what is made of its policy was made of the one before
 PARTIAL = """schema: '2.0'
 stages:
-  prepare@shop: {cmd: x, outs: [{path: data/tasks/shop.parquet, md5: a}]}
+  prepare@shop: {cmd: x, outs: [{path: data/tasks/shop.parquet, md5: md5_a}]}
   evaluate_start@r0:
-    {cmd: x, deps: [{path: data/tasks/shop.parquet, md5: %s}], outs: [{path: data/rounds/r0/evaluate, md5: b}]}
-  train@r1: {cmd: x, deps: [{path: data/unmade, md5: c}], outs: [{path: data/rounds/r1/policy, md5: d.dir}]}
+    {cmd: x, deps: [{path: data/tasks/shop.parquet, md5: md5_%s}], outs: [{path: data/rounds/r0/evaluate, md5: md5_b}]}
+  train@r1: {cmd: x, deps: [{path: data/unmade, md5: md5_c}], outs: [{path: data/rounds/r1/policy, md5: md5_d.dir}]}
   evaluate@r1:
     cmd: x
-    deps: [{path: data/rounds/r0/evaluate, md5: %s}, {path: data/rounds/r1/policy, md5: %s}]
+    deps: [{path: data/rounds/r0/evaluate, md5: md5_%s}, {path: data/rounds/r1/policy, md5: md5_%s}]
     params: {params.yaml: {run.seed: %s}}
-    outs: [{path: data/rounds/r1/metrics.json, md5: e}]
-  evaluate@r2: {cmd: x, deps: [{path: data/rounds/r1/metrics.json, md5: %s}]}
+    outs: [{path: data/rounds/r1/metrics.json, md5: md5_e}]
+  evaluate@r2: {cmd: x, deps: [{path: data/rounds/r1/metrics.json, md5: md5_%s}]}
 """
 TASKS, START, POLICY = "data/tasks/shop.parquet", "data/rounds/r0/evaluate", "data/rounds/r1/policy"
 METRICS = "data/rounds/r1/metrics.json"
@@ -75,7 +75,9 @@ LINEAGE = Lineage(Params(RunParams(), FlowParams(), {"shop": {}}, {"r0": Start("
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "stages: 3", "stages: {a: 3}", "stages: {a: {params: 3}}",
                                   "stages: {a: {params: {params.yaml: [1]}}}", "stages: {a: {deps: 3}}",
-                                  "stages: {a: {outs: [3]}}", "stages: {a: {deps: [{md5: x}]}}"])  # fmt: skip
+                                  "stages: {a: {outs: [3]}}", "stages: {a: {deps: [{md5: x}]}}", "stages: {a: [",
+                                  f"{LOCK}schema: '2.0'\n", LOCK.replace("2.0", "9"), LOCK.replace("cmd", "comd"),
+                                  "\0", f"<<<<<<< HEAD\n{LOCK}"])  # fmt: skip
 def test_a_lock_that_is_none_is_one_error(tmp_path, text):
     (tmp_path / "params.yaml").write_text(PARAMS % CASES[0][0])
     (tmp_path / "dvc.lock").write_text(text)

@@ -127,6 +127,8 @@ def test_the_matrix_of_tools_counts_every_call(con):
         ("COPY (SELECT 1) TO 'x.csv'", "COPY statement"),
         ("EXPLAIN ANALYZE COPY (SELECT 1) TO 'x.csv'", "EXPLAIN statement"),
         ("CREATE TABLE t (a INT)", "CREATE statement"),
+        ("ATTACH 'x'", "sql: ATTACH statement"),
+        ("INSERT INTO outcomes VALUES (1)", "sql: INSERT statement"),
         ("SET threads = 1", "SET statement"),
         ("SELECT * FROM read_text('/etc/hostname')", "Permission"),
         ("SELECT * FROM '../secret.parquet'", "Permission"),

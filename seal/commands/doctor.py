@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -140,9 +141,35 @@ def _dvc(root: Path) -> Iterator[Finding]:
         yield Finding("dvc", "not initialised", "dvc init", fatal=True)
         return
     lock = root / ".dvc" / "tmp" / "rwlock"
-    held = lock.exists() and lock.read_text().strip() not in ("", "{}")
-    remedy = f"if no dvc is running, delete {lock.relative_to(root)}" if held else ""
-    yield Finding("dvc", "a lock is held" if held else "initialised, free", remedy)
+    delete = f"delete {lock.relative_to(root)}"
+    try:
+        held = _holders(lock) if lock.exists() else {}
+        running = [f"{pid} ({command})" for pid, command in held.items() if _lives(pid)]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        yield Finding("dvc", "its lock file is damaged", f"if no dvc is running, {delete}")
+        return
+    if running:
+        yield Finding("dvc", f"locked by process {', '.join(running)}", f"wait for its end; if it is no dvc, {delete}")
+    else:
+        left = " (DVC drops by itself what a killed process had locked)" if held else ""
+        yield Finding("dvc", f"initialised, free{left}")
+
+
+def _holders(lock: Path) -> dict[int, str]:
+    """Process -> its command, of those that the lock file of DVC names: one that writes a path, or all that read it."""
+    places = [held for of_kind in json.loads(lock.read_text()).values() for held in of_kind.values()]
+    infos = [info for held in places for info in (held if isinstance(held, list) else [held])]
+    return {info["pid"]: info["cmd"] for info in infos}
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
 
 
 def _rounds(root: Path) -> Iterator[Finding]:

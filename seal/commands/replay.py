@@ -5,13 +5,13 @@ import hashlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from seal.core.errors import RoundError
-from seal.core.params import Round, load_params, load_yaml
+from seal.core.errors import PLAY, RoundError
+from seal.core.params import Round, load_params
+from seal.store.dvc_lock import recorded
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root, path_of
 from seal.store.repro import environment, repro
 
@@ -24,10 +24,10 @@ def run(args: argparse.Namespace) -> int:
     root = find_root()
     lineage = Lineage(load_params(root / "params.yaml"))
     lineage.entry(args.round)
-    _refuse_uncommitted(root)
     stages = STAGES if lineage.depth(args.round) else START_STAGES
     targets = [f"{stage}@{args.round}" for stage in stages]
     before = locked(root, targets)
+    _refuse_uncommitted(root)
     metrics = path_of(Path(), args.round, "metrics.json").as_posix()
     with _clean_copy(root) as copy:
         _inputs(root, copy, targets, unlisted(lineage, args.round))
@@ -44,18 +44,16 @@ def run(args: argparse.Namespace) -> int:
 
 def locked(root: Path, targets: list[str]) -> dict[str, str]:
     """Path -> hash of every output of these stages in dvc.lock. Raises RoundError when one has not been run."""
+    lock = recorded(root)
     try:
-        lock: Mapping[str, Any] = load_yaml(root / "dvc.lock")["stages"]
         return {out["path"]: out["md5"] for target in targets for out in lock[target]["outs"]}
-    except (KeyError, TypeError):
+    except KeyError:
         missing = ", ".join(targets)
         raise RoundError("dvc.lock", f"without some of {missing}", "run the round first: seal run") from None
 
 
 def _refuse_uncommitted(root: Path) -> None:
     """What is replayed is what the commit says, so the workspace must say the same."""
-    if not (root / "dvc.lock").is_file():
-        raise RoundError("dvc.lock", "missing", "run the rounds first: seal run")
     changed = _git(root, "status", "--porcelain", "--", "params.yaml", "dvc.lock", "dvc.yaml").strip()
     if changed:
         names = ", ".join(line.split()[-1] for line in changed.splitlines())
@@ -89,9 +87,9 @@ def _inputs(root: Path, copy: Path, targets: list[str], more: set[str]) -> None:
 
     Metrics are not in the cache; one that is not committed is taken from the workspace if it is the right one.
     """
-    lock = load_yaml(root / "dvc.lock")["stages"]
+    lock = recorded(root)
     made = {out["path"] for target in targets for out in lock[target]["outs"]}
-    wanted = {dep["path"]: dep["md5"] for target in targets for dep in lock[target].get("deps", [])}
+    wanted = {dep["path"]: dep.get("md5") for target in targets for dep in lock[target]["deps"]}
     missing = sorted(path for path in {*wanted, *more} if path not in made and not (copy / path).exists())
     for path in (path for path in missing if path.endswith("metrics.json")):
         content = (root / path).read_bytes() if (root / path).exists() else b""
@@ -100,7 +98,12 @@ def _inputs(root: Path, copy: Path, targets: list[str], more: set[str]) -> None:
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_bytes(content)
     if cached := [path for path in missing if not path.endswith("metrics.json")]:
-        _dvc(copy, "checkout", "--quiet", *cached)
+        try:
+            _dvc(copy, "checkout", "--quiet", *cached)
+        except RoundError:  # which says little of what the cache has not
+            if lost := [path for path in cached if not (copy / path).exists()]:
+                raise RoundError("inputs of the replay", f"not in the DVC cache: {', '.join(lost)}", PLAY) from None
+            raise
 
 
 def _git(root: Path, *words: str) -> str:
@@ -114,8 +117,7 @@ def _dvc(root: Path, *words: str) -> str:
 def _call(root: Path, *command: str) -> str:
     done = subprocess.run(command, cwd=root, env=environment(root), capture_output=True, text=True, check=False)
     if done.returncode:
-        tail = done.stderr.strip().splitlines()[-3:]
-        raise RoundError(
-            " ".join(command[-4:]), "\n".join(tail), "a replay needs git, and inputs in the DVC cache: seal run"
-        )
+        tail = [line for line in done.stderr.splitlines() if line.strip() and "dvc.org/support" not in line][-3:]
+        said = "\n".join(tail) or f"exit code {done.returncode}"
+        raise RoundError(" ".join(command[-4:]), said, "a replay needs git, and inputs in the DVC cache: seal run")
     return done.stdout

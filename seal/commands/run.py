@@ -11,6 +11,7 @@ from pathlib import Path
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
 from seal.core.params import load_params
+from seal.store.dvc_lock import recorded
 from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
 from seal.store.params_file import add_preset, check_run, read_preset
 from seal.store.repro import StageError, alive, environment, is_current, stop, tied
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     for name in wanted:
         if lineage.parent(name):
             lineage.check_trains(name)
+    recorded(root)  # a damaged dvc.lock is told now
     started = time.monotonic()
     enough = args.rounds is None or lineage.depth(wanted[-1]) >= args.rounds
     if enough and not changed_tools(root, lineage) and is_current(root, targets_of(lineage, wanted)):

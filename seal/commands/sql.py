@@ -1,11 +1,12 @@
 """`seal sql "..."`: one SQL question over the tables of all rounds. See docs/tables.md and the README's ten."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from seal.commands.answers import add_format, check_format, form_of, write_answer
 from seal.commands.places import add_root
-from seal.core.errors import ParamError
+from seal.core.errors import PLAY, ParamError
 
 ROWS = 50  # of a plain table, where nothing else is said
 
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seal.store.views import ask, open_root
+    from seal.store.views import ask, open_root, unwritten
 
     form = form_of(args.format, args.output)
     limit = args.limit if args.limit is not None else ROWS if form == "table" and not args.output else 0
@@ -30,5 +31,8 @@ def run(args: argparse.Namespace) -> int:
     query = f"EXPLAIN {args.query}" if args.explain else args.query
     cut = limit and form == "table" and not args.output
     most = limit + 1 if cut else limit  # one more row tells that there are more
-    write_answer(ask(open_root(args.root), query, 0 if args.explain else most), form, output, limit)
+    con = open_root(args.root)
+    write_answer(ask(con, query, 0 if args.explain else most), form, output, limit)
+    if name := unwritten(con, args.root, args.query):
+        print(f"note: there is no file of the table {name} here, so it is empty: {PLAY}", file=sys.stderr)
     return 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+PLAY = "`seal run` plays the rounds, `dvc pull` fetches what was run elsewhere"  # the remedy where nothing was played
 MOST_TOLD = 1000  # characters of a value in a message
 
 

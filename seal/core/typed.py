@@ -15,7 +15,7 @@ from seal.core.errors import ParamError
 
 T = TypeVar("T")
 MOST = 2**31  # no setting is larger, so that infinity is none, and sizes fit
-URL = {"url": True}  # metadata of a text that is the http(s) URL of a server, or empty
+URL = {"url": True}  # metadata of a text that is the http(s) URL of a server; of a field with a default also empty
 
 
 def ranged(default: Any, low: float, high: float = float("inf")) -> Any:
@@ -81,7 +81,7 @@ def convert(hint: Any, value: Any, path: str, item: Field, complete: bool = Fals
     if origin is tuple:
         wanted = None if args[-1] is Ellipsis else len(args)
         if not isinstance(value, (list, tuple)) or wanted not in (None, len(value)):
-            raise ParamError(path, value, f"write a list of {wanted or 'any number of'} {args[0].__name__} values")
+            raise ParamError(path, value, f"write a list of {wanted or 'any number of'} {_kind(args[0])}")
         return tuple(convert(args[0], part, f"{path}[{i}]", item) for i, part in enumerate(value))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
@@ -96,12 +96,20 @@ def _scalar(hint: type, value: Any, path: str, item: Field) -> Any:
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         like = f", such as {default}" if (default := _default(item)) not in ("", "...") else ""
         raise ParamError(path, repr(value), f"write a value of type {hint.__name__}{like}")
-    low, high = item.metadata.get("low"), item.metadata.get("high")
-    if low is not None and hint in (int, float) and not low <= value <= (high := min(high, MOST)):
+    low, high = item.metadata.get("low"), min(item.metadata.get("high", MOST), MOST)
+    if low is not None and hint in (int, float) and not low <= value <= high:
         raise ParamError(path, value, f"out of range: use a value from {low:.12g} to {high:.12g}")
-    if item.metadata.get("url") and value and not re.fullmatch(r"https?://[^\s/?#]\S*", value):
-        raise ParamError(path, value, "give the server, such as http://localhost:8000/v1, or '' for none")
+    none = "" if item.default is MISSING else ", or '' for none"  # a server that has no default must be there
+    if item.metadata.get("url") and (value or not none) and not re.fullmatch(r"https?://[^\s/?#]\S*", value):
+        raise ParamError(path, value or "empty", f"give the server, such as http://localhost:8000/v1{none}")
     return value
+
+
+def _kind(hint: Any) -> str:
+    """What the values of a list are, for a person."""
+    if get_origin(hint) is Literal:
+        return f"these: {', '.join(get_args(hint))}"
+    return "values" if hint is Any else "mappings" if is_dataclass(hint) else f"{hint.__name__} values"
 
 
 def _names(kind: type) -> list[str]:

@@ -120,10 +120,12 @@ def _otherwise(entry: Any, change: Any) -> str:
 def read_preset(root: Path, name: str) -> dict[str, Any]:
     """A preset as it is written: of a name in presets/, or a file. Raises ParamError."""
     known = {path.stem: path for path in sorted((root / "presets").glob("*.yaml"))}
-    if name.endswith((".yaml", ".yml")) and Path(name).is_file():
+    is_path = name.endswith((".yaml", ".yml"))
+    if is_path and Path(name).is_file():
         known[name] = Path(name)
     if name not in known:
-        raise ParamError("--preset", name, f"known presets: {', '.join(known) or 'none (no presets/ here)'}")
+        lacking = "there is no such file; " * is_path
+        raise ParamError("--preset", name, f"{lacking}known presets: {', '.join(known) or 'none (no presets/ here)'}")
     return load_yaml(known[name])
 
 

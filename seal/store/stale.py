@@ -5,14 +5,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from seal.core.errors import ArtifactError
 from seal.core.params import load_yaml
-from seal.store.files import unlike
+from seal.store.dvc_lock import recorded
 from seal.store.lineage import Lineage
 
 _ABSENT = object()
-_EMPTY: Mapping[str, Any] = {"params": {}, "deps": [], "outs": []}
-_ENTRY = {"params": {}, "deps": [{"path": str}], "outs": [{"path": str}]}
 
 
 def changed_since(root: Path, lineage: Lineage, envs: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -21,12 +18,11 @@ def changed_since(root: Path, lineage: Lineage, envs: Mapping[str, str] = Mappin
 
     `envs`: {environment: what else of it is known to have changed}.
 
-    Rounds that never ran are not in it. Raises ParamError when params.yaml or dvc.lock cannot be read.
+    Rounds that never ran are not in it. Raises ParamError when params.yaml, ArtifactError when dvc.lock cannot be read.
     """
-    if not (root / "dvc.lock").exists():
+    if not (stages := recorded(root)):
         return {}
     now, own = load_yaml(root / "params.yaml"), dict(envs)
-    stages = _recorded(root / "dvc.lock")
     for stage, entry in stages.items():
         for key, value in entry["params"].get("params.yaml", {}).items():
             if _at(now, key) != value:
@@ -41,20 +37,6 @@ def changed_since(root: Path, lineage: Lineage, envs: Mapping[str, str] = Mappin
         sources = [lineage.entry(lineage.start(name)).env, *lineage.line(name)]
         if key := next((own[source] for source in sources if source in own), ""):
             found[name] = key
-    return found
-
-
-def _recorded(path: Path) -> dict[str, Mapping[str, Any]]:
-    """What each stage was made of when it ran, and what it made: of its entry `params`, `deps` and `outs`."""
-    lock = load_yaml(path)
-    told = unlike(lock, {}) or unlike(lock.get("stages", {}), {}, "stages")
-    found = {}
-    for stage, entry in {} if told else lock.get("stages", {}).items():
-        found[stage] = {**_EMPTY, **entry} if isinstance(entry, dict) else entry
-        told = told or unlike(found[stage], _ENTRY, f"stages.{stage}")
-        told = told or unlike(found[stage]["params"].get("params.yaml", {}), {}, f"stages.{stage}.params")
-    if told:
-        raise ArtifactError("dvc.lock", f"{path}: {told}", f"take it from git again: git checkout -- {path}")
     return found
 
 

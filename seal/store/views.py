@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from seal.core.errors import ArtifactError, ParamError
+from seal.core.errors import PLAY, ArtifactError, ParamError, RoundError
 from seal.core.params import load_params
 from seal.store.derived import DERIVED
 from seal.store.lineage import Lineage as Tree
@@ -89,7 +89,7 @@ def ask(con: "duckdb.DuckDBPyConnection", sql: str, limit: int = 0) -> pa.Table:
             raise ParamError("sql", f"{len(statements)} statements", "ask one question at a time")
         if not _reads(statements[0]):
             remedy = "ask with SELECT: tables are written by stages alone"
-            raise ParamError("sql", f"a {statements[0].type.name} statement", remedy)
+            raise ParamError("sql", f"{statements[0].type.name} statement", remedy)
         with _files_told(con), ThreadPoolExecutor(1) as beside:
             asked = beside.submit(_table, con, sql, limit)
             try:
@@ -118,6 +118,28 @@ def rows(
         found = con.execute(sql, values)
         names = [column[0] for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def unwritten(con: "duckdb.DuckDBPyConnection", root: Path, sql: str) -> str:
+    """A table that an answered question reads and that has no file, "" where each has one. `con` is of no use then:
+    what such tables stand on is taken away, so that the question names it."""
+    import duckdb
+
+    absent = [name for name in TABLES if not table_files(root / "data", name)]
+    for name in absent:
+        con.execute(f"DROP TABLE IF EXISTS stored.no_{name}")
+    try:
+        if absent:
+            con.sql(sql)  # is not computed
+    except duckdb.CatalogException as error:
+        return found[1] if (found := _NOT_THERE.search(str(error))) else ""
+    return ""
+
+
+def not_played(asked: str, known: Iterable[str]) -> RoundError:
+    """The error about a round (or a phase) that has no rollouts, where those of `known` rounds are there."""
+    names = ", ".join(dict.fromkeys(known))
+    return RoundError("played round", asked or "none here", f"rounds with rollouts: {names}" if names else PLAY)
 
 
 @contextmanager

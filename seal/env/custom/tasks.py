@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seal.core.errors import ParamError
+from seal.core.params import yaml_fault
 from seal.core.typed import read
 from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.custom.plain import plain
@@ -97,7 +98,7 @@ def _yaml(path: Path) -> Any:
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except (YAMLError, UnicodeDecodeError) as error:
-        raise ParamError("tasks", f"{path}: {error}", "mend the YAML at that place") from None
+        raise ParamError("tasks", f"{path}: {yaml_fault(error)}", "mend the YAML at that place") from None
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:

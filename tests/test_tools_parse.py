@@ -320,6 +320,7 @@ def test_unknown_format_and_mode_are_told():
         ('{"error": ""}', ""),
         ("no errors were found", ""),
         ("ValueError: bad thing", "other"),
+        ("MCP error -32602: Invalid arguments for tool", "invalid_value"),
         ("Terror: a film", ""),
         ("{'error': None, 'when': datetime.date(2020, 1, 1)}", ""),
         ("[" * 100_000 + '"error"', "other"),

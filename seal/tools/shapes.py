@@ -17,7 +17,8 @@ _HINT = re.compile("error|exception|traceback", re.IGNORECASE)  # in every shape
 # Of what is no literal or a cut one: what it begins with. A key with nothing to complain of is none.
 _NOTHING = r"""['"]\s*:\s*(?:none|null|false|0|''|""|\{\s*\}|\[\s*\])\s*(?:[,}]|$)"""
 _BARE = re.compile(
-    rf"^\W*(?:(?:error|errors|exception|traceback)\b(?!{_NOTHING})|(?-i:[A-Z]\w*(?:Error|Exception)):)", re.IGNORECASE
+    rf"^\W*(?:(?:(?:mcp )?error|errors|exception|traceback)\b(?!{_NOTHING})|(?-i:[A-Z]\w*(?:Error|Exception)):)",
+    re.IGNORECASE,
 )
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))

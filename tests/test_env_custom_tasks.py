@@ -122,6 +122,14 @@ def test_a_mistake_in_the_tasks_is_one_clear_error(folder, tasks, thing, value):
     assert told.value.thing.startswith(thing) and value in str(told.value.value) and told.value.remedy
 
 
+def test_tools_without_public_state_are_told(folder, capsys):
+    env_of(folder).prove()
+    assert capsys.readouterr().err == ""
+    hidden = "BOX = {}\n\ndef put(key: str, n: int = 1) -> str:\n    BOX[key] = n\n    return 'ok'\n"
+    env_of(folder, hidden).prove()
+    assert capsys.readouterr().err.startswith("note: envs.custom: these tools have no public state")
+
+
 def test_a_scenario_in_two_splits_is_refused(folder):
     tasks = [{**task, "scenario": "s", "split": split} for task, split in zip(BASE, ("train", "test", "test"))]
     with pytest.raises(ParamError, match="scenario s is in train and in test"):

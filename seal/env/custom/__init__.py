@@ -1,5 +1,6 @@
 """Bring your own tools: a Python module or an MCP server as an environment, tasks from a file. See docs/custom.md."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -82,8 +83,10 @@ class CustomEnv(Documented):
 
     def prove(self) -> None:
         """Run every gold program, twice. Raises ParamError for the first call that fails or differs."""
-        for task in self.tasks():
-            check_gold(self, task)
+        compared = [check_gold(self, task) for task in self.tasks()]
+        if not any(compared):
+            told = "these tools have no public state: a turn is judged by what its calls return alone (docs/custom.md)"
+            print(f"note: envs.custom: {told}", file=sys.stderr)
 
     def checks(self, task: Task) -> tuple[str, ...]:
         """Who judges each turn: "" the gold run, "schema", "judge", or a checker function's name."""

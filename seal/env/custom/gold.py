@@ -4,14 +4,18 @@ from seal.core.errors import ParamError
 from seal.core.types import Json, Task
 from seal.env.base import Environment
 
+_STATE = "state after turn "
 
-def check_gold(env: Environment, task: Task) -> None:
-    """Raises ParamError for a gold call that fails, and for tools that do not give the same twice."""
+
+def check_gold(env: Environment, task: Task) -> bool:
+    """Whether there was any public state to compare. Raises ParamError for a gold call that fails, and for tools that
+    do not give the same twice."""
     first, second = (_run(env, task) for _ in range(2))
     for place, one, two in zip(first, first.values(), second.values(), strict=True):
         if one != two:
             remedy = "tools must be deterministic: no clock, no randomness without a seed from the state"
             raise ParamError(f"task {task.task_id}, {place}", f"{one!r}, the second time {two!r}"[:300], remedy)
+    return any(told for place, told in first.items() if place.startswith(_STATE))
 
 
 def _run(env: Environment, task: Task) -> dict[str, Json]:
@@ -26,5 +30,5 @@ def _run(env: Environment, task: Task) -> dict[str, Json]:
                 value = f"{call.name}({said}): {result.raw} ({result.error_kind})"
                 raise ParamError(f"task {task.task_id}, {place}", value, "mend the call, the task's state or the tool")
             told[place] = result.raw
-        told[f"state after turn {turn}"] = session.state()
+        told[f"{_STATE}{turn}"] = session.state()
     return told

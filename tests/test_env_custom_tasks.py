@@ -128,6 +128,12 @@ def test_tools_without_public_state_are_told(folder, capsys):
     hidden = "BOX = {}\n\ndef put(key: str, n: int = 1) -> str:\n    BOX[key] = n\n    return 'ok'\n"
     env_of(folder, hidden).prove()
     assert capsys.readouterr().err.startswith("note: envs.custom: these tools have no public state")
+    world = "\n\ndef state() -> dict:\n    return dict(BOX)\n"  # empty at the beginning
+    env_of(folder, hidden + world).prove()
+    assert capsys.readouterr().err == ""
+    checked = [{**task, "turns": [{"user": "hi", "check": "schema"}]} for task in BASE]
+    env_of(folder, hidden, tasks=json.dumps(checked)).prove()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_scenario_in_two_splits_is_refused(folder):

@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seal.commands import experiment as command
 from seal.core.errors import ArtifactError, ParamError
@@ -20,9 +22,10 @@ from seal.evaluate.arms import ARMS, EXPERIMENTS
 from seal.evaluate.experiment import records, run_job, run_jobs
 from seal.evaluate.jobs import plan
 from seal.evaluate.starts import policy_of_start
-from seal.evaluate.summary import summarise
+from seal.evaluate.summary import summarise, whole
 from seal.policy.scripted import FaultyPolicy
 from seal.policy.start import write_start
+from seal.report.experiments import load_results
 from seal.store.parquet import read_parquet, write_parquet
 from seal.train import fresh
 
@@ -270,13 +273,27 @@ def test_a_gain_in_every_seed_is_a_gain_and_a_gain_in_one_is_not():
     assert rows["a", 1]["on"] is None and rows["a", 1]["rollouts"] == 100
 
 
-def test_the_rows_of_an_arm_are_of_the_same_seeds(tmp_path):
-    scenarios = {f"t{i}": f"s{i}" for i in range(20)}
-    whole = [_record("a", s, d, 6 + 8 * d) for s in range(2) for d in (0, 1)]
-    begun = [_record("b", 0, 0, 6), _record("b", 0, 1, 20), _record("b", 1, 0, 6)]  # interrupted in its second line
-    rows = {(row["arm"], row["depth"]): row for row in summarise(whole + begun, scenarios)}
-    assert {at: row["seeds"] for at, row in rows.items()} == {("a", 0): 2, ("a", 1): 2, ("b", 0): 1, ("b", 1): 1}
-    assert rows["b", 1]["margin"] == pytest.approx(0.3)  # over the seed that both have
+@given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 6)), st.integers(0, 4), min_size=1))
+def test_the_rows_of_an_arm_are_of_the_same_seeds(last):
+    runs = {(arm, seed, depth) for (arm, seed), longest in last.items() for depth in range(longest + 1)}
+    kept = whole(runs)
+    assert kept <= runs and {arm for arm, _, _ in kept} == {arm for arm, _, _ in runs}
+    for arm, longest in {arm: max(d for a, _, d in kept if a == arm) for arm, _, _ in kept}.items():
+        seeds = [{s for a, s, d in kept if (a, d) == (arm, depth)} for depth in range(longest + 1)]
+        assert seeds[0] and all(of == seeds[0] for of in seeds)
+    if len({(arm, longest) for (arm, _), longest in last.items()}) == len({arm for arm, _ in last}):
+        assert kept == runs  # nothing was interrupted
+
+
+def test_of_an_interrupted_arm_most_is_kept():
+    lines = dict.fromkeys(range(7), 2)
+    for last, told in (
+        ({**lines, 0: 3}, {(seed, 2) for seed in range(7)}),  # a further round was begun
+        ({**lines, 7: 1}, {(seed, 2) for seed in range(7)}),  # a further seed was begun
+        ({0: 5, 1: 0}, {(0, 5)}),
+    ):
+        kept = whole({("a", seed, depth) for seed, longest in last.items() for depth in range(longest + 1)})
+        assert {(s, max(d for _, other, d in kept if other == s)) for _, s, _ in kept} == told
 
 
 PARAMS = """
@@ -457,7 +474,10 @@ def test_what_is_finished_is_told_when_the_rest_is_interrupted(tmp_path, monkeyp
     args = _args(tmp_path, "margin", "--seeds", "2", "--rounds", "1", "--results", str(tmp_path / "results"))
     with pytest.raises(KeyboardInterrupt):
         command.run(args)
-    assert "seal" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "seal" in said.out and "note: 1 rounds of interrupted lines are not in the tables" in said.err
+    (found,) = load_results(tmp_path)
+    assert {(row["arm"], row["seeds"]) for row in found.summary} == {(arm, 1) for arm in EXPERIMENTS["margin"]}
     runs = read_parquet(tmp_path / "results" / "runs.parquet").to_pylist()
     assert {(run["arm"], run["seed"], run["round"]) for run in runs} == {
         *((arm, 3, depth) for arm in EXPERIMENTS["margin"] for depth in (0, 1)), ("vanilla", 4, 0)

@@ -74,6 +74,6 @@ def test_convergence_reads_the_last_rounds_against_the_best_before(scores, patie
 
 
 def test_a_line_whose_dev_split_is_not_played_goes_on():
-    assert dev_scores([{}] * 4) == []
+    assert dev_scores([{}, {"dev": {"mean": 0.0, "n": 0}}] * 4) == []
     assert dev_scores([{"dev": {"mean": 0.1, "n": 2}}, {}, {}]) == [0.1]
     assert converged([], patience=1) == ""

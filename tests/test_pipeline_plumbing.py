@@ -118,7 +118,7 @@ def test_a_replay_on_a_clone_where_nothing_was_played_says_so(tree, tmp_path, na
     command(tmp_path, "git", "clone", "-q", str(tree), "clone")
     done = seal(tmp_path / "clone", "replay", name, check=False)
     assert done.returncode == 5 and done.stderr.count("\n") == 2 and "dvc.org" not in done.stderr
-    assert "not in the DVC cache: data/" in done.stderr and "data/tasks/shop.parquet" in done.stderr
+    assert "DVC has not checked out data/" in done.stderr and "data/tasks/shop.parquet" in done.stderr
     assert "seal run" in done.stderr and "dvc pull" in done.stderr
 
 

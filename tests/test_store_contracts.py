@@ -79,7 +79,7 @@ def test_what_the_rooms_write_passes(tree, tmp_path, capfd):
         ),
         ("collect/tokens", first(loss_mask=[1], logprobs=[0.0]), ["lists of one length"]),
         ("diagnose/diagnoses", first(confidence=1.5), ["from 0 to 1 (confidence)", "diagnose@r2"]),
-        ("diagnose/diagnoses", first(confidence=math.nan), ["from 0 to 1 (confidence)", "1 of "]),
+        ("diagnose/diagnoses", first(confidence=math.nan), ["from 0 to 1 (confidence)", "1 of ", "confidence=nan"]),
         ("interface/interface_items", first(tokens=-1), ["at least 0 (tokens)", "evolve_interface@r2"]),
         ("collect/steps", lambda rows: [], ['collect/steps: "enough rows"']),
     ],

@@ -322,8 +322,18 @@ def test_unknown_format_and_mode_are_told():
         ("ValueError: bad thing", "other"),
         ("MCP error -32602: Invalid arguments for tool", "invalid_value"),
         ("Terror: a film", ""),
+        ("Errors: 0", ""),
+        ("errors: none found, all 12 checks passed", ""),
+        ('["Errors: 0"]', ""),
+        ("MeanSquaredError: 0.12", ""),
+        ('[{"errors": 0.0, "rows": [1,', ""),
+        ('{"errors": ["x not found"], "rows": [1,', "not_found"),
+        ("{{'error': 1}}", "other"),
+        ("{[]: 'error'}", "other"),
         ("{'error': None, 'when': datetime.date(2020, 1, 1)}", ""),
         ("[" * 100_000 + '"error"', "other"),
+        ("[" * 600 + '"error"' + "]" * 600, "other"),
+        ('{"error": ' + "[" * 900 + "7" + "]" * 900 + "}", "other"),
     ],
 )
 def test_error_kinds_of_results(text, kind):

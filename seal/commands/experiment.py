@@ -79,8 +79,7 @@ def run(args: argparse.Namespace) -> int:
         from seal.commands.transfer import transfer
 
         return transfer(params, jobs, out, places, args.workers, args.results, say)
-    env = load_env(jobs[0].env, **jobs[0].env_options)
-    tasks = {task.task_id: task for task in env.tasks()}
+    tasks = {task.task_id: task for task in load_env(jobs[0].env, **jobs[0].env_options).tasks()}
     wanted = {(job.arm, job.seed, depth): job.digest(depth) for job in jobs for depth in range(args.rounds + 1)}
     if args.results and (n := restore(args.results, out, wanted, tasks)):
         say(f"{n} rounds of runs taken from {args.results}")
@@ -95,12 +94,16 @@ def run(args: argparse.Namespace) -> int:
 def _tell(tasks: Mapping[str, Task], split: str, found: Sequence[Mapping[str, Any]], results: Path | None) -> None:
     """Print the table, and write the results."""
     from seal.evaluate.results import write_results
-    from seal.evaluate.summary import summarise
+    from seal.evaluate.summary import summarise, whole
     from seal.report.experiments import experiment_table, label_table, write_curves
 
     scenarios = {id_: task.scenario_id for id_, task in tasks.items()}
-    rows = summarise(found, scenarios, split)
-    print(f"{experiment_table(rows)}\n\n{label_table(found)}")
+    told = whole((r["arm"], r["seed"], r["depth"]) for r in found)
+    shown = [r for r in found if (r["arm"], r["seed"], r["depth"]) in told]
+    rows = summarise(shown, scenarios, split)
+    print(f"{experiment_table(rows)}\n\n{label_table(shown)}")
+    if left := len(found) - len(shown):
+        print(f"note: {left} rounds of interrupted lines are not in the tables", file=sys.stderr)
     if results:
         write_results(results, rows, found, tasks)
         write_curves(results / "curves.svg", rows)

@@ -100,10 +100,9 @@ def _inputs(root: Path, copy: Path, targets: list[str], more: set[str]) -> None:
     if cached := [path for path in missing if not path.endswith("metrics.json")]:
         try:
             _dvc(copy, "checkout", "--quiet", *cached)
-        except RoundError:  # which says little of what the cache has not
-            if lost := [path for path in cached if not (copy / path).exists()]:
-                raise RoundError("inputs of the replay", f"not in the DVC cache: {', '.join(lost)}", PLAY) from None
-            raise
+        except RoundError as error:  # which does not say of what
+            lost = ", ".join(path for path in cached if not (copy / path).exists())
+            raise RoundError("inputs of the replay", f"DVC has not checked out {lost}: {error.value}", PLAY) from None
 
 
 def _git(root: Path, *words: str) -> str:

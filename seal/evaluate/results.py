@@ -129,7 +129,7 @@ def restore(folder: Path, out: Path, wanted: Mapping[tuple[str, int, int], str],
         if there.get("digest") == run["digest"]:
             if sorted(there["outcomes"]) != sorted(outcomes[key]):
                 told = f"{folder} and {path} have other outcomes of the same run"
-                raise ArtifactError("results", told, f"keep one: {mend(folder)}; or remove {path}")
+                raise ArtifactError("results", told, f"keep one: {mend(folder)}; or remove {path.parent}")
         else:
             write_json(path, record(run["digest"], metrics, pulled[key], outcomes[key]))
             restored += 1

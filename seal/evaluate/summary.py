@@ -1,6 +1,7 @@
 """What an experiment says: scores, gains and margins over rounds, with intervals over seeds and scenarios."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from seal.evaluate.results import COST
@@ -9,6 +10,24 @@ from seal.evaluate.statistics import Estimate, bootstrap_mean, paired_difference
 Record = Mapping[str, Any]  # see seal.evaluate.experiment.records
 Key = tuple[int, str, int]  # seed, task, trial
 Outcomes = Mapping[Key, float]
+Run = tuple[str, int, int]  # arm, seed, depth
+
+
+def whole(runs: Iterable[Run]) -> frozenset[Run]:
+    """Those that the rows of an arm are about: lines of one length, so that each row is of the same seeds.
+
+    Of an arm that was interrupted, either what the longest lines have more or the shortest lines are left out: that
+    which keeps most.
+    """
+    lines: dict[str, dict[int, int]] = defaultdict(dict)  # arm -> seed -> its last depth
+    for arm, seed, depth in runs:
+        lines[arm][seed] = max(depth, lines[arm].get(seed, 0))
+    kept: set[Run] = set()
+    for arm, last in lines.items():
+        cells = {depth: (depth + 1) * sum(other >= depth for other in last.values()) for depth in last.values()}
+        depth = max(cells, key=lambda depth: (cells[depth], depth))
+        kept |= {(arm, seed, at) for seed, other in last.items() if other >= depth for at in range(depth + 1)}
+    return frozenset(kept)
 
 
 def outcomes(
@@ -38,13 +57,9 @@ def summarise(
     strict, dev and on (interface on) with interval; gain: strict minus the start's, paired by (seed, task); margin:
     minus the first arm's at the same depth, behind: the last arm's minus this one's; progress, progress_gain, ... the
     same of the share of user turns served; seeds, and rollouts, tokens, updates as means over seeds. A difference is
-    taken over the seeds that both have; of a thing and itself (all arms share their start) there is none. A line that
-    was interrupted before its arm's last depth is left out, so that the rows of an arm are of the same seeds.
+    taken over the seeds that both have; of a thing and itself (all arms share their start) there is none.
     """
     arms = list(dict.fromkeys(r["arm"] for r in records))
-    last_depth = {arm: max(r["depth"] for r in records if r["arm"] == arm) for arm in arms}
-    whole = {(r["arm"], r["seed"]) for r in records if r["depth"] == last_depth[r["arm"]]}
-    records = [r for r in records if (r["arm"], r["seed"]) in whole]
     rows = []
     for arm in arms:
         for depth in sorted({r["depth"] for r in records if r["arm"] == arm}):

@@ -8,6 +8,7 @@ from typing import Any
 
 from seal.core.errors import ArtifactError
 from seal.evaluate.results import SCHEMAS, mend, read_result
+from seal.evaluate.summary import whole
 from seal.report.tables import NONE, between, compact, text_table
 from seal.store.files import atomic_file
 
@@ -136,9 +137,12 @@ def load_results(root: Path) -> list[Results]:
 
 def _load(folder: Path, name: str) -> Results:
     summary, labels = read_result(folder, "summary"), read_result(folder, "labels")
-    runs = Counter((row["arm"], row["round"]) for row in read_result(folder, "runs", ("arm", "round")))
-    labelled = {(row["arm"], row["round"]) for row in labels}
-    if others := ({(row["arm"], row["depth"]) for row in summary} ^ runs.keys()) | (labelled - runs.keys()):
+    kept = {(row["arm"], row["seed"], row["round"]) for row in read_result(folder, "runs", ("arm", "seed", "round"))}
+    told = whole(kept)
+    runs = Counter((arm, depth) for arm, _, depth in told)
+    labelled = {(row["arm"], row["seed"], row["round"]) for row in labels}
+    unknown = {(arm, depth) for arm, _, depth in labelled - kept}
+    if others := unknown | ({(row["arm"], row["depth"]) for row in summary} ^ runs.keys()):
         arm, depth = min(others)
         raise ArtifactError("results", f"{folder}: round {depth} of {arm} is not in all tables", mend(folder))
     last = {row["arm"]: row["depth"] for row in summary}
@@ -148,6 +152,8 @@ def _load(folder: Path, name: str) -> Results:
     trained = {arm: sum(n for (other, depth), n in runs.items() if other == arm and depth) for arm in last}
     for row in labels:
         arm, depth, label = row["arm"], row["round"], row["label"]
+        if (arm, row["seed"], depth) not in told:
+            continue
         for place in (["start"] if arm == first and not depth else []) + ([arm] if depth == last[arm] else []):
             rates[place][label] = rates[place].get(label, 0.0) + (row["rate"] or 0.0) / runs[arm, depth]
         if row["pull"] is not None:

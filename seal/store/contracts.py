@@ -4,6 +4,7 @@ Cheap checks of single tables run in every write and read (seal.store.checks); t
 Expectations alone takes three to seven) and run once a round.
 """
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -203,7 +204,8 @@ def _error(row: Row, result: Mapping[str, Any], failed: Sequence[Row]) -> Contra
     else:
         value = f'"{what}" fails for {row["failing"]} of {row["rows"]} rows'
         for found in (result["result"].get("unexpected_index_list") or [])[:SAMPLE]:
-            value += "\n    " + ", ".join(f"{key}={item}" for key, item in found.items() if key != row["expectation"])
+            shown = {key: "nan" if item == -math.inf else item for key, item in found.items()}  # see _column
+            value += "\n    " + ", ".join(f"{key}={item}" for key, item in shown.items() if key != row["expectation"])
     others = "".join(f'\n  also {other["dataset"]}: "{other["expectation"]}"' for other in failed[1 : SAMPLE + 1])
     others += f"\n  and {len(failed) - SAMPLE - 1} more" if len(failed) > SAMPLE + 1 else ""
     stage = row["dataset"].partition("/")[0].replace("interface", "evolve_interface")

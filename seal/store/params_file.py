@@ -1,17 +1,17 @@
 """Adding rounds, starts and environments to params.yaml, with its comments and everything else left as they are."""
 
+import fcntl
 import io
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from seal.core.errors import ParamError, RoundError
 from seal.core.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params
 from seal.core.typed import check_keys, plain, read
-from seal.store.files import atomic_file, new_folder
+from seal.store.files import atomic_file
 from seal.store.lineage import Lineage
 
 FIXED = ("parent", "env", "recipe")  # of a round: what the lineage says
@@ -99,8 +99,12 @@ def add_round(path: Path, round_id: str, entry: Mapping[str, Any]) -> None:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """What another process would add between our reading and our writing would be lost: it waits."""
-    with FileLock(new_folder(path.parent / ".dvc" / "tmp") / "seal-params.lock"):
+    folder = os.open(path.parent, os.O_RDONLY)  # locked itself: nothing is left behind
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(folder)
 
 
 def _otherwise(entry: Any, change: Any) -> str:

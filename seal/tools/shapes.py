@@ -14,10 +14,11 @@ from seal.core.types import Json
 MAX_LITERAL = 20_000  # characters of a Python literal that are looked into; JSON of any length is
 _ERROR_KEYS = ("error", "errors", "exception")
 _HINT = re.compile("error|exception|traceback", re.IGNORECASE)  # in every shape: most results need no look inside
-# Of what is no literal or a cut one: what it begins with. A key with nothing to complain of is none.
-_NOTHING = r"""['"]\s*:\s*(?:none|null|false|0|''|""|\{\s*\}|\[\s*\])\s*(?:[,}]|$)"""
+# Of what is no literal or a cut one: what it begins with. A key with nothing to complain of is none, nor is a measure.
+_NOTHING = r"""['"]\s*:\s*(?:none|null|false|0(?:\.0+)?|''|""|\{\s*\}|\[\s*\])\s*(?:[,}]|$)"""
 _BARE = re.compile(
-    rf"^\W*(?:(?:(?:mcp )?error|errors|exception|traceback)\b(?!{_NOTHING})|(?-i:[A-Z]\w*(?:Error|Exception)):)",
+    rf"^\W*(?:(?:(?:mcp )?error|errors(?=['\"])|exception|traceback)\b(?!{_NOTHING})"
+    r"|(?-i:[A-Z]\w*(?:Error|Exception)):(?!\s*[-+.\d]+\s*$))",
     re.IGNORECASE,
 )
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -65,15 +66,23 @@ def error_text(text: str) -> str | None:
     value = _literal(text)
     if value is None:
         return text if _BARE.match(text) else None
-    return _complaint(value)
+    try:
+        return _complaint(value)
+    except RecursionError:  # what it complains of is nested too deep to be written
+        return text
 
 
 def _complaint(value: Json) -> str | None:
-    if isinstance(value, dict):
-        return next((str(value[key]) for key in _ERROR_KEYS if value.get(key)), None)
-    if isinstance(value, list):
-        texts = (item if isinstance(item, str) and _BARE.match(item) else _complaint(item) for item in value)
-        return next((text for text in texts if text is not None), None)
+    """The first one of a dict, or of dicts and texts in a list, in lists of them too."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict) and (key := next((key for key in _ERROR_KEYS if item.get(key)), "")):
+            return str(item[key])
+        if isinstance(item, str) and _BARE.match(item):
+            return item
+        if isinstance(item, list):
+            waiting += reversed(item)
     return None
 
 
@@ -84,6 +93,6 @@ def _literal(text: str) -> Json:
         return None
     for read in (json.loads, ast.literal_eval):
         if read is json.loads or len(text) <= MAX_LITERAL:
-            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 return read(text)
     return None

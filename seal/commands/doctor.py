@@ -137,6 +137,8 @@ def _git(root: Path) -> Iterator[Finding]:
 
 
 def _dvc(root: Path) -> Iterator[Finding]:
+    import psutil
+
     if not (root / ".dvc" / "config").is_file():
         yield Finding("dvc", "not initialised", "dvc init", fatal=True)
         return
@@ -144,8 +146,8 @@ def _dvc(root: Path) -> Iterator[Finding]:
     delete = f"delete {lock.relative_to(root)}"
     try:
         held = _holders(lock) if lock.exists() else {}
-        running = [f"{pid} ({command})" for pid, command in held.items() if _lives(pid)]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        running = [f"{pid} ({command})" for pid, command in held.items() if psutil.pid_exists(pid)]  # as DVC asks
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         yield Finding("dvc", "its lock file is damaged", f"if no dvc is running, {delete}")
         return
     if running:
@@ -160,16 +162,6 @@ def _holders(lock: Path) -> dict[int, str]:
     places = [held for of_kind in json.loads(lock.read_text()).values() for held in of_kind.values()]
     infos = [info for held in places for info in (held if isinstance(held, list) else [held])]
     return {info["pid"]: info["cmd"] for info in infos}
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # it is another user's
-        pass
-    return True
 
 
 def _rounds(root: Path) -> Iterator[Finding]:

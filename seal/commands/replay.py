@@ -101,7 +101,7 @@ def _inputs(root: Path, copy: Path, targets: list[str], more: set[str]) -> None:
         try:
             _dvc(copy, "checkout", "--quiet", *cached)
         except RoundError as error:  # which does not say of what
-            lost = ", ".join(path for path in cached if not (copy / path).exists())
+            lost = ", ".join([path for path in cached if not (copy / path).exists()] or cached)
             raise RoundError("inputs of the replay", f"DVC has not checked out {lost}: {error.value}", PLAY) from None
 
 

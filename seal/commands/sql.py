@@ -33,6 +33,6 @@ def run(args: argparse.Namespace) -> int:
     most = limit + 1 if cut else limit  # one more row tells that there are more
     con = open_root(args.root)
     write_answer(ask(con, query, 0 if args.explain else most), form, output, limit)
-    if name := unwritten(con, args.root, args.query):
+    if name := unwritten(con, args.query):
         print(f"note: there is no file of the table {name} here, so it is empty: {PLAY}", file=sys.stderr)
     return 0

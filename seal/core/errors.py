@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 PLAY = "`seal run` plays the rounds, `dvc pull` fetches what was run elsewhere"  # the remedy where nothing was played
+REMAKE = "restore it with `dvc checkout`, or run its stage"  # that of a file which a stage writes
 MOST_TOLD = 1000  # characters of a value in a message
 
 

@@ -91,25 +91,25 @@ def load_params(path: Path) -> Params:
     return parse_params(load_yaml(path))
 
 
-def load_yaml(path: Path) -> Any:
-    """The plain content of a YAML file. Raises ParamError when there is none or it does not parse."""
+def load_yaml(path: Path, thing: str = "parameters") -> Any:
+    """The plain content of a YAML file, which is `thing`. Raises ParamError when there is none or it does not parse."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
-        return YAML(typ="safe", pure=True).load(path.read_text())
+        return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ParamError("parameters", path, "run inside a SEAL workspace (a folder with params.yaml)") from None
+        raise ParamError(thing, path, "run inside a SEAL workspace (a folder with params.yaml)") from None
     except OSError as error:
-        raise ParamError("parameters", f"{path}: {error.strerror}", "name a YAML file that can be read") from None
+        raise ParamError(thing, f"{path}: {error.strerror}", "name a YAML file that can be read") from None
     except (YAMLError, ValueError, RecursionError) as error:
-        raise ParamError("parameters", f"{path}: {yaml_fault(error)}", "mend the YAML") from None
+        line = f"line {mark.line + 1}: " if (mark := getattr(error, "problem_mark", None)) else ""
+        raise ParamError(thing, f"{path}: {line}{yaml_fault(error)}", "mend the YAML") from None
 
 
 def yaml_fault(error: Exception) -> str:
-    """What is wrong with a YAML text and in which line, without the text around it and the advice of ruamel."""
-    place = f"line {mark.line + 1}: " if (mark := getattr(error, "problem_mark", None)) else ""
-    return place + (getattr(error, "problem", None) or str(error)).partition("\n")[0]
+    """What is wrong with a YAML text, without the text around it and the advice of ruamel."""
+    return (getattr(error, "problem", None) or str(error)).partition("\n")[0]
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -19,4 +19,4 @@ def converged(scores: Sequence[float], patience: int, min_gain: float = 0.0) -> 
 
 def dev_scores(line: Sequence[Mapping[str, Any]]) -> list[float]:
     """Of the metrics of a line of rounds, the dev scores that were measured (some older ones have one of nothing)."""
-    return [metrics["dev"]["mean"] for metrics in line if metrics.get("dev", {"n": 0}).get("n", 1)]
+    return [dev["mean"] for metrics in line if (dev := metrics.get("dev")) and dev.get("n", 1)]

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from seal.core.errors import ArtifactError
+from seal.core.errors import REMAKE, ArtifactError
 from seal.core.types import Rollout, Task
 from seal.env import env_of
 from seal.env.base import Environment
@@ -84,7 +84,7 @@ class Stage:
     def _of_tasks(self, rollouts: list[Rollout]) -> list[Rollout]:
         if unknown := sorted({rollout.task_id for rollout in rollouts} - self.tasks.keys()):
             told = f"{self.path('collect') / 'trajectories.parquet'}: {self.entry.env} has no task {unknown[0]}"
-            raise ArtifactError("table", told, "restore it with `dvc checkout`, or run its stage")
+            raise ArtifactError("table", told, REMAKE)
         return rollouts
 
     def resume_dir(self, *inputs: Path) -> Path:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from seal.core.errors import ArtifactError, MachineError, mended_by
+from seal.core.errors import REMAKE, ArtifactError, MachineError, mended_by
 
 NUMBER = int | float
 
@@ -145,11 +145,9 @@ def read_json(path: Path, shape: Any = object) -> Any:
     except FileNotFoundError:
         raise ArtifactError("JSON file", path, "run the stage that writes it, or `dvc checkout`") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise ArtifactError(
-            "JSON file", f"{path}: {error}", "restore it with `dvc checkout`, or run its stage"
-        ) from None
+        raise ArtifactError("JSON file", f"{path}: {error}", REMAKE) from None
     if told := unlike(value, shape):
-        raise ArtifactError("JSON file", f"{path}: {told}", "restore it with `dvc checkout`, or run its stage")
+        raise ArtifactError("JSON file", f"{path}: {told}", REMAKE)
     return value
 
 

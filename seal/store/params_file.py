@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ParamError, RoundError
-from seal.core.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params
+from seal.core.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params, yaml_fault
 from seal.core.typed import check_keys, plain, read
 from seal.store.files import atomic_file
 from seal.store.lineage import Lineage
@@ -38,8 +38,7 @@ def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, 
         try:
             place[last] = YAML(typ="safe", pure=True).load(text)
         except (YAMLError, ValueError, RecursionError) as error:
-            said = (getattr(error, "problem", None) or str(error)).partition("\n")[0]
-            raise ParamError(option, setting, f"write the value as YAML does: {said}") from None
+            raise ParamError(option, setting, f"write the value as YAML does: {yaml_fault(error)}") from None
     return found
 
 

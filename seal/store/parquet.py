@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seal.core.errors import ArtifactError
+from seal.core.errors import REMAKE, ArtifactError
 from seal.store.files import atomic_file
 
 ROW_GROUP = 122_880  # rows; DuckDB's own size, one thread reads one group
@@ -42,4 +42,4 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         raise ArtifactError("table", path, "run the stage that writes it, or `dvc checkout`") from None
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise ArtifactError("table", f"{path}: {reason}", "restore it with `dvc checkout`, or run its stage") from None
+        raise ArtifactError("table", f"{path}: {reason}", REMAKE) from None

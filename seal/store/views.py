@@ -53,6 +53,7 @@ def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
     damage = {path.stem: ArtifactError("missing table", path, MEND) for path in missing_tables(data)}
     con.execute("CREATE SCHEMA stored")
     con.execute("CREATE TABLE stored.files (path VARCHAR)")
+    con.execute("CREATE TABLE stored.unwritten (name VARCHAR)")
     con.execute("CREATE TABLE stored.damaged (name VARCHAR, thing VARCHAR, value VARCHAR)")
     _add_rounds(con, lineage)
     for name in TABLES:
@@ -63,6 +64,7 @@ def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
             damage[name] = error
             _add_stored(con, name, [])
         con.execute("INSERT INTO stored.files SELECT unnest(?)", [[str(path) for path in files]])
+        con.execute("INSERT INTO stored.unwritten SELECT ? WHERE ?", [name, not files])
         view = f"stored.plain_{name}" if name in DERIVED else name
         con.execute(f"CREATE VIEW {view} AS {_with_lineage(name, lineage)}")
     for name, sql in DERIVED.items():
@@ -120,13 +122,13 @@ def rows(
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-def unwritten(con: "duckdb.DuckDBPyConnection", root: Path, sql: str) -> str:
+def unwritten(con: "duckdb.DuckDBPyConnection", sql: str) -> str:
     """A table that an answered question reads and that has no file, "" where each has one. `con` is of no use then:
     what such tables stand on is taken away, so that the question names it."""
     import duckdb
 
-    absent = [name for name in TABLES if not table_files(root / "data", name)]
-    for name in absent:
+    absent = con.execute("SELECT name FROM stored.unwritten").fetchall()
+    for (name,) in absent:
         con.execute(f"DROP TABLE IF EXISTS stored.no_{name}")
     try:
         if absent:

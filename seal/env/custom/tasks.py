@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seal.core.errors import ParamError
-from seal.core.params import yaml_fault
+from seal.core.params import load_yaml
 from seal.core.typed import read
 from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.custom.plain import plain
@@ -85,20 +85,10 @@ def splits_of(entries: Sequence[TaskEntry]) -> dict[str, Split]:
 def _rows(path: Path) -> list[Any]:
     if not path.is_file():
         raise ParamError("tasks", f"{path} is not there", "write it, or name another under envs.custom.tasks")
-    rows = _parquet(path) if path.suffix == ".parquet" else _yaml(path)
+    rows = _parquet(path) if path.suffix == ".parquet" else load_yaml(path, "tasks")
     if not isinstance(rows, list):
         raise ParamError("tasks", f"{path} holds a {type(rows).__name__}", "write a list of tasks: - id: ...")
     return rows
-
-
-def _yaml(path: Path) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise ParamError("tasks", f"{path}: {yaml_fault(error)}", "mend the YAML at that place") from None
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:

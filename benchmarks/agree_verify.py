@@ -28,8 +28,8 @@ from trajectories import CHANGES, Turns, flat, trajectory
 from seal.core.types import Json, Task
 from seal.env import load_env
 from seal.env.base import Environment
-from seal.env.bfcl.plain import public_state
-from seal.verify.bfcl import CHECKER, EXECUTOR, official_input, verdict_of
+from seal.env.bfcl.checker import CHECKER, EXECUTOR, official_input, verdict_of
+from seal.env.bfcl.values import public_state
 from seal.verify.turns import verify
 
 ROOT = Path(__file__).parents[1]

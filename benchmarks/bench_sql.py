@@ -17,7 +17,7 @@ import pyarrow as pa
 from seal.core.labels import Label
 from seal.store.parquet import write_parquet
 from seal.store.schemas import TABLES
-from seal.store.views import ask, connect
+from seal.workspace.views import ask, connect
 
 DISTRIBUTION = "SELECT round, label, count(*) AS n FROM diagnoses GROUP BY ALL"
 QUESTIONS = {

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from seal.env.tau2 import Tau2Env
-from seal.verify.tau2 import judge
-from seal.verify.tau2_official import official_reward
+from seal.env.tau2.official import official_reward
+from seal.env.tau2.reward import judge
 
 TARGET = 5.0
 ARMS = (("retail", "scripted"), ("airline", "scripted"), ("telecom", "scripted"), ("telecom", "solo"))

@@ -24,13 +24,13 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from seal.env import load_env
-from seal.policy.demos import demonstrations
+from seal.policy.demonstrations import demonstrations
 from seal.policy.hf import HFSpec, new_hf
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, TrainRow
 from seal.train.grpo import train
-from seal.train.plain import adamw
 from seal.train.settings import OptimSettings
+from seal.train.updates import adamw
 
 LR = 1e-4
 

@@ -4,8 +4,8 @@ Both sides judge the same trajectories in this one process, task by task, `group
 training. Official: multi_turn_checker runs every call of the policy and the gold program on fresh worlds, with a model
 name of its own for every trajectory (what makes it right at all), on call strings written beforehand, its instances
 taken away outside the clock. Ours: seal.verify.turns.verify plays the gold program once a task and runs a class's calls
-from the first on that is not the gold program's (seal.env.bfcl.course), and judges every turn where the official one
-stops at the first failing; its caches are emptied before every repeat, so playing the gold programs is in its time.
+from the first on that is not the gold program's (seal.env.bfcl.gold_reuse), and judges every turn where the official
+one stops at the first failing; its caches are emptied before every repeat, so playing the gold programs is in its time.
 Printed are trajectories per second and user turns judged per second. Time is this process's computing time; median of
 the repeats, with the lowest and the highest.
 """

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seal.core.errors import RoundError, SealError, clear
-from seal.core.params import load_params
-from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
+from seal.settings.params import load_params
+from seal.workspace.lineage import STAGES, START_STAGES, Lineage, find_root
 
 if __name__ == "__main__":  # before Prefect reads its settings: no server, no log but ours, state inside the workspace
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
@@ -29,11 +29,11 @@ from prefect.cache_policies import NO_CACHE
 
 from seal.commands.custom_env import changed_tools
 from seal.commands.round import scores_line
-from seal.evaluate.convergence import converged, dev_scores
-from seal.store.dvc_lock import recorded
-from seal.store.metrics import read_metrics
-from seal.store.params_file import add_round, next_id, resolve
-from seal.store.repro import StageError, environment, repro
+from seal.pipeline.convergence import converged, dev_scores
+from seal.workspace.dvc import StageError, environment, repro
+from seal.workspace.lock import recorded
+from seal.workspace.metrics import read_metrics
+from seal.workspace.params_file import add_round, next_id, resolve
 
 PLAYED = {"diagnose": "collect", "train": "train", "evaluate": "evaluate", "evaluate_start": "evaluate"}  # their phase
 SEND_TIMEOUT = 120.0  # seconds

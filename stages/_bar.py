@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from seal.evaluate.stage import Stage
 from seal.interface.state import InterfaceState
-from seal.rollout.actions import ActionLog
+from seal.pipeline.stage import Stage
+from seal.rollout.action_cache import ActionLog
 
 if TYPE_CHECKING:
     from seal.evaluate.suite import Evaluation

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from seal.core.errors import ParamError, clear
-from seal.core.params import load_params
-from seal.evaluate.stage import Stage
+from seal.pipeline.stage import Stage
+from seal.settings.params import load_params
 from seal.store.files import read_record, write_json
-from seal.store.lineage import STAGES, Lineage, find_root
-from seal.store.repro import write_error
 from seal.train.ranks import launch
+from seal.workspace.dvc import write_error
+from seal.workspace.lineage import STAGES, Lineage, find_root
 
 
 def main(work: Callable[[Stage], None]) -> None:

@@ -3,7 +3,7 @@
 from _bar import progress
 from _stage import main
 
-from seal.evaluate.stage import Stage
+from seal.pipeline.stage import Stage
 from seal.rollout.collect import collect
 from seal.store.files import atomic_dir, forget
 from seal.store.tables import rows_of_rollouts, write_table

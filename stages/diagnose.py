@@ -7,7 +7,7 @@ from _stage import main
 from seal.diagnose import diagnose
 from seal.diagnose.profile import profile
 from seal.diagnose.worth import drawn_priority
-from seal.evaluate.stage import Stage
+from seal.pipeline.stage import Stage
 from seal.store.files import atomic_dir, write_json
 from seal.store.tables import read_table, rows_of_diagnoses, verdicts_of, write_table
 

@@ -5,14 +5,14 @@ import shutil
 from _bar import evaluated
 from _stage import main
 
-from seal.evaluate.idle import idle
+from seal.evaluate.do_nothing import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, cost, curve_row, metrics, round_metrics
-from seal.evaluate.stage import Stage
 from seal.evaluate.suite import write_evaluation
+from seal.pipeline.stage import Stage
 from seal.store.contracts import validate_round
 from seal.store.files import atomic_dir, forget, read_csv, read_json, write_csv, write_json
-from seal.store.lineage import tasks_path
 from seal.store.tables import read_table, write_table
+from seal.workspace.lineage import tasks_path
 
 
 def run(stage: Stage) -> None:

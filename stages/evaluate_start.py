@@ -6,10 +6,10 @@ from _bar import evaluated
 from _stage import main
 
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.evaluate.idle import idle
+from seal.evaluate.do_nothing import idle
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
-from seal.evaluate.stage import Stage
 from seal.evaluate.suite import write_evaluation
+from seal.pipeline.stage import Stage
 from seal.store.files import atomic_dir, forget, write_csv, write_json
 
 

@@ -2,8 +2,8 @@
 
 from _stage import main
 
-from seal.evaluate.evolution import next_interface
-from seal.evaluate.stage import Stage
+from seal.evolve.evolution import next_interface
+from seal.pipeline.stage import Stage
 from seal.policy import counter_of
 from seal.store.files import atomic_dir, atomic_file, write_json
 from seal.store.tables import read_table, rows_of_items, write_table

@@ -4,9 +4,9 @@ from _stage import main
 
 from seal.core.errors import ParamError
 from seal.env import env_of
-from seal.evaluate.stage import Stage
-from seal.store.lineage import tasks_path
+from seal.pipeline.stage import Stage
 from seal.store.tables import rows_of_tasks, write_table
+from seal.workspace.lineage import tasks_path
 
 
 def run(stage: Stage) -> None:

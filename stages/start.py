@@ -3,13 +3,13 @@
 from _bar import progress
 from _stage import main
 
-from seal.evaluate.stage import Stage
 from seal.interface.state import InterfaceState
+from seal.pipeline.stage import Stage
 from seal.policy.start import write_start
 from seal.store.files import atomic_dir, write_json
-from seal.store.lineage import tasks_path
 from seal.store.tables import write_table
 from seal.train.reweight import Factors
+from seal.workspace.lineage import tasks_path
 
 
 def run(stage: Stage) -> None:

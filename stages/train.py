@@ -5,15 +5,15 @@ import shutil
 from _bar import progress
 from _stage import main
 
-from seal.evaluate.stage import Stage
+from seal.pipeline.stage import Stage
 from seal.store.files import atomic_dir, forget, read_json, write_csv, write_json
+from seal.store.judged import write_judged
 from seal.store.tables import write_table
 from seal.train.curve import CURVE
 from seal.train.loop import train_round
 from seal.train.ranks import rank
 from seal.train.replay import replay_of, rows_of_replay
 from seal.train.reweight import Factors
-from seal.train.stored import write_judged
 
 
 def run(stage: Stage) -> None:

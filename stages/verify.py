@@ -2,11 +2,10 @@
 
 from _stage import main
 
-from seal.evaluate.stage import Stage
+from seal.pipeline.stage import Stage
 from seal.store.files import atomic_dir
 from seal.store.tables import rows_of_outcomes, rows_of_verdicts, write_table
-from seal.verify.outcome import progress, success
-from seal.verify.rollout import verify_rollout
+from seal.verify.rollout import progress, success, verify_rollout
 
 
 def run(stage: Stage) -> None:

@@ -4,8 +4,17 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.settings import (
+from seal.diagnose.judge import judge
+from seal.diagnose.profile import profile
+from seal.env.shop import ShopEnv
+from seal.evaluate.suite import evaluate_policy, write_evaluation
+from seal.evolve.evolution import next_interface
+from seal.interface.state import InterfaceState
+from seal.policy.scripted import FaultyPolicy
+from seal.rollout.collect import collect
+from seal.settings.rounds import (
     CollectParams,
     DiagnoseParams,
     EvaluateParams,
@@ -13,14 +22,8 @@ from seal.core.settings import (
     Round,
     TrainParams,
 )
-from seal.diagnose.profile import profile
-from seal.env.shop import ShopEnv
-from seal.evaluate.evolution import next_interface
-from seal.evaluate.suite import evaluate_policy, write_evaluation
-from seal.interface.state import InterfaceState
-from seal.policy.scripted import FaultyPolicy
-from seal.rollout.collect import collect
 from seal.store.files import write_json
+from seal.store.judged import write_judged
 from seal.store.tables import (
     rows_of_diagnoses,
     rows_of_items,
@@ -28,10 +31,7 @@ from seal.store.tables import (
     rows_of_tasks,
     write_table,
 )
-from seal.train.fresh import judge
-from seal.train.judged import Judged
 from seal.train.reweight import Factors, WeightParams, weigh
-from seal.train.stored import write_judged
 
 LINEAGE = [("r0", "", 0), ("r1", "r0", 1), ("r2", "r1", 2)]
 COLLECT = CollectParams(tasks=6, group_size=6, evolved=4, item_dropout=0.7)

@@ -13,7 +13,7 @@ import pytest
 from seal.cli import VERBS, build_parser, main
 from seal.commands import doctor
 from seal.core.errors import REFUSALS, ArtifactError, MachineError, ParamError, clear
-from seal.store.repro import ERROR_FILE, _failure
+from seal.workspace.dvc import ERROR_FILE, _failure
 
 ROOT = Path(__file__).parents[1]
 

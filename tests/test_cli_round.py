@@ -6,10 +6,10 @@ from dataclasses import asdict
 import pytest
 
 from seal.cli import main
-from seal.core.params import load_params
-from seal.core.typed import plain
-from seal.evaluate.arms import ARMS, PLAIN_RATE
-from seal.evaluate.jobs import plan
+from seal.experiment.arms import ARMS, PLAIN_RATE
+from seal.experiment.jobs import plan
+from seal.settings.params import load_params
+from seal.settings.typed import plain
 
 PARAMS = """run: {seed: 0, threads: 1}
 envs: {shop: {}}

@@ -9,12 +9,12 @@ from store_cases import write_tree
 from seal.cli import main
 from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import CollectParams
+from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState
 from seal.rollout.collect import collect
-from seal.train.fresh import judge
-from seal.train.stored import write_judged
+from seal.settings.params import CollectParams
+from seal.store.judged import write_judged
 
 torch = pytest.importorskip("torch")
 PARAMS = """run: {seed: 0}
@@ -34,8 +34,8 @@ rounds: {}
 @pytest.mark.parametrize(("words", "told"), [((), "is diagnosed here"), (("r1",), "r1: not diagnosed here")])
 def test_a_clone_without_data_says_how_to_get_it(tmp_path, capsys, words, told):
     """Nothing is written, and no errno is named."""
-    from seal.core.params import load_params
-    from seal.store.params_file import add_round, resolve
+    from seal.settings.params import load_params
+    from seal.workspace.params_file import add_round, resolve
 
     (tmp_path / "params.yaml").write_text(PARAMS)
     add_round(tmp_path / "params.yaml", "r1", resolve(load_params(tmp_path / "params.yaml"), "r0", {}))
@@ -48,9 +48,9 @@ def test_a_clone_without_data_says_how_to_get_it(tmp_path, capsys, words, told):
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """r0 -> r1 -> r2, played by scripted policies, with nano's tokenizer: no pairs, but all tables."""
-    from seal.core.params import load_params
     from seal.policy.nano import reader_policy
-    from seal.store.params_file import add_round, resolve
+    from seal.settings.params import load_params
+    from seal.workspace.params_file import add_round, resolve
 
     root = write_tree(tmp_path_factory.mktemp("tree"))
     (root / "params.yaml").write_text(PARAMS)
@@ -118,12 +118,12 @@ def test_a_policy_that_is_not_there_or_is_none_is_told_in_words(tmp_path, text):
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
     from seal.policy.nano import reader_policy
-    from seal.store.params_file import add_round, resolve
+    from seal.workspace.params_file import add_round, resolve
 
     torch.set_num_threads(1)
     root = tmp_path_factory.mktemp("w")
     (root / "params.yaml").write_text(PARAMS)
-    from seal.core.params import load_params
+    from seal.settings.params import load_params
 
     add_round(root / "params.yaml", "r1", resolve(load_params(root / "params.yaml"), "r0", {}))
     policy, env, rounds = reader_policy(), ShopEnv(train=8, dev=1, test=1), root / "data" / "rounds"

@@ -9,8 +9,16 @@ from store_cases import write_tree
 from seal.cli import main
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, Label
-from seal.core.params import load_yaml, parse_params
-from seal.core.settings import (
+from seal.diagnose import diagnose, parse_priority
+from seal.diagnose.inject import injections
+from seal.diagnose.priority import NAMED
+from seal.diagnose.worth import Sample, Worth, by_worth, drawn_priority, frequencies, order_by, worth
+from seal.env import load_env
+from seal.env.shop import ShopEnv
+from seal.pipeline.rounds import run_round, start_line
+from seal.policy.scripted import FaultyPolicy
+from seal.settings.params import load_yaml, parse_params
+from seal.settings.rounds import (
     CollectParams,
     DiagnoseParams,
     EvaluateParams,
@@ -18,14 +26,6 @@ from seal.core.settings import (
     Round,
     TrainParams,
 )
-from seal.diagnose import diagnose, parse_priority
-from seal.diagnose.inject import injections
-from seal.diagnose.priority import NAMED
-from seal.diagnose.worth import Sample, Worth, by_worth, drawn_priority, frequencies, order_by, worth
-from seal.env import load_env
-from seal.env.shop import ShopEnv
-from seal.evaluate.rounds import run_round, start_line
-from seal.policy.scripted import FaultyPolicy
 
 KINDS = {
     "unknown_tool": Label.INVALID_TOOL_CALL,

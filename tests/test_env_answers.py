@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seal.core.types import Call
 from seal.env import load_env
-from seal.env.answers import ENDED, RESPOND, accepted
+from seal.env.spoken_answers import ENDED, RESPOND, accepted
 
 agentic = pytest.importorskip("bfcl_eval.eval_checker.agentic_eval.agentic_checker")
 TASKS = load_env("bfcl_memory", backends=("rec_sum",)).tasks() + load_env("bfcl_web").tasks()[:100]

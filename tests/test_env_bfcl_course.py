@@ -10,7 +10,7 @@ import pytest
 from seal.core.types import Call
 from seal.env import load_env
 from seal.env.bfcl import bounds
-from seal.env.bfcl.course import FollowingSession
+from seal.env.bfcl.gold_reuse import FollowingSession
 from seal.verify.gold import gold_program, resumed
 from seal.verify.turns import first_difference
 

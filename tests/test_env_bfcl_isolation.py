@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from seal.core.types import Call
 from seal.env import load_env
-from seal.env.bfcl import world
+from seal.env.bfcl import checker, world
+from seal.env.bfcl.checker import NO_SUCH_TOOL, official_verdict
 from seal.env.bfcl.package import EXTENSIONS, MODULES, WORLDS, module
-from seal.env.bfcl.plain import public_state
 from seal.env.bfcl.session import BfclSession
-from seal.verify import bfcl
-from seal.verify.bfcl import NO_SUCH_TOOL, official_verdict
+from seal.env.bfcl.values import public_state
 
 ENV = load_env("bfcl")
 TASKS = {task.task_id: task for task in ENV.tasks()}
@@ -112,7 +111,7 @@ def test_worlds_start_as_the_official_loader_leaves_them():
     """Public and private attributes, generators included; of what holds more than plain values, the public state."""
     for task in ENV.tasks()[::20]:
         classes, config, long_context = (task.initial_state[key] for key in ("classes", "config", "long_context"))
-        with bfcl._own_modules("seal_start"):
+        with checker._own_modules("seal_start"):
             for name, ours in world.instances(classes, config, long_context).items():
                 theirs = getattr(importlib.import_module(f"{WORLDS}.{MODULES[name]}"), name)()
                 if name != "MathAPI":
@@ -151,7 +150,7 @@ def test_copies_share_no_container():
 
 
 def test_our_modules_are_not_the_official_ones():
-    with bfcl._own_modules("seal_apart"):
+    with checker._own_modules("seal_apart"):
         theirs = importlib.import_module(f"{WORLDS}.{EXTENSIONS}")
         task = TASKS["multi_turn_long_context_150"]
         before = ENV.open(task).state()
@@ -198,7 +197,7 @@ def test_names_are_tools_or_nothing(attack, around, tool, value, tmp_path_factor
             session = ENV.open(task)
             before = session.state()
             assert session.call(call).error_kind and session.state() == before
-            assert bfcl.official_input(task, [[[call]], *([] for _ in task.turns[1:])])[0][0] == [[NO_SUCH_TOOL]]
+            assert checker.official_input(task, [[[call]], *([] for _ in task.turns[1:])])[0][0] == [[NO_SUCH_TOOL]]
             assert not official_verdict(task, [[[call]], *([] for _ in task.turns[1:])])["valid"]
             assert not official_verdict(task, [[[name]], *([] for _ in task.turns[1:])])["valid"]
         assert official_verdict(task, in_steps(gold(task)))["valid"] and not list(folder.iterdir())

@@ -16,7 +16,7 @@ from seal.env import load_env
 from seal.env.bfcl_memory import SCENARIOS, backend
 from seal.env.bfcl_memory.notes import ENTRY, UNIFIED, digest, packed
 from seal.env.bfcl_memory.session import MemorySession
-from seal.evaluate.memory import play_memory
+from seal.evaluate.memory_benchmark import play_memory
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.rollout.engine import Request, play
 from seal.verify.rollout import verify_rollout
@@ -156,7 +156,7 @@ def test_the_note_taker_stays_within_the_limits_and_copies():
 
 def test_what_the_notes_hold():
     """How many questions a reader of the whole memory could answer: told in the README, so fixed here."""
-    from seal.env.answers import accepted
+    from seal.env.spoken_answers import accepted
 
     held = Counter()
     for task in TASKS.values():

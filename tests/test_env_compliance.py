@@ -13,7 +13,7 @@ from seal.policy.reader import noted_docs, rules_of
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
 from seal.policy.words import UNK, WordCodec, build_vocabulary
 from seal.rollout.engine import Request, play
-from seal.verify.outcome import success
+from seal.verify.rollout import success
 from seal.verify.turns import verify
 
 ENV = ComplianceEnv()

@@ -15,13 +15,12 @@ from seal.commands.run import use_preset
 from seal.core.types import ERROR_KINDS, Call
 from seal.diagnose import diagnose
 from seal.env import load_env
-from seal.env.custom.plain import plain
+from seal.env.custom.json_values import plain
 from seal.policy.scripted import GoldPolicy
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
 from seal.store.tables import read_table
-from seal.verify.outcome import success
-from seal.verify.rollout import verify_rollout
+from seal.verify.rollout import success, verify_rollout
 from seal.verify.turns import verify
 
 

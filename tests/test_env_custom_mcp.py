@@ -13,7 +13,7 @@ from seal.env.custom import CustomEnv
 from seal.policy.scripted import GoldPolicy
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
-from seal.verify.outcome import success
+from seal.verify.rollout import success
 from seal.verify.turns import verify
 
 pytest.importorskip("mcp")

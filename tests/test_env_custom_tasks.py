@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
-from seal.core.params import load_params
 from seal.core.types import Call
 from seal.env import load_env
 from seal.env.custom.tasks import TaskEntry, TurnEntry, splits_of
-from seal.store.lineage import Lineage, tasks_path
+from seal.settings.params import load_params
 from seal.store.tables import rows_of_tasks, write_table
+from seal.workspace.lineage import Lineage, tasks_path
 
 
 @pytest.fixture

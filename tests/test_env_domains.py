@@ -11,9 +11,9 @@ from seal.core.types import Call, Note
 from seal.env.compliance import ComplianceEnv
 from seal.env.domain_tasks import CATEGORIES
 from seal.env.shop import ShopEnv
-from seal.interface.operators import PLAIN_KINDS, notes_of
 from seal.interface.render import render
 from seal.interface.state import InterfaceState
+from seal.interface.wording import PLAIN_KINDS, notes_of
 
 MAKERS = {"shop": ShopEnv, "compliance": ComplianceEnv}
 ENVS = {name: make() for name, make in MAKERS.items()}

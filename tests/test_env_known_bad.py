@@ -8,15 +8,15 @@ import pytest
 from bfcl_cases import gold
 
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import EvaluateParams
 from seal.core.types import Call
 from seal.env import load_env
-from seal.env.bfcl.bad import KINDS, known_bad
+from seal.env.bfcl.known_bad import KINDS, known_bad
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics
 from seal.evaluate.suite import evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
+from seal.settings.params import EvaluateParams
 from seal.store.tables import rows_of_tasks
 from seal.verify.turns import verify
 

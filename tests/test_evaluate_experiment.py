@@ -15,19 +15,20 @@ from hypothesis import strategies as st
 
 from seal.commands import experiment as command
 from seal.core.errors import ArtifactError, ParamError
-from seal.core.params import EvaluateParams, Round, parse_params
-from seal.core.typed import plain, read
-from seal.evaluate import rounds, starts
-from seal.evaluate.arms import ARMS, EXPERIMENTS
-from seal.evaluate.experiment import records, run_job, run_jobs
-from seal.evaluate.jobs import plan
-from seal.evaluate.starts import policy_of_start
-from seal.evaluate.summary import summarise, whole
+from seal.experiment import starts
+from seal.experiment.arms import ARMS, EXPERIMENTS
+from seal.experiment.jobs import plan
+from seal.experiment.runs import records, run_job, run_jobs
+from seal.experiment.starts import policy_of_start
+from seal.experiment.summary import summarise, whole
+from seal.pipeline import rounds
 from seal.policy.scripted import FaultyPolicy
 from seal.policy.start import write_start
 from seal.report.experiments import load_results
+from seal.settings.params import EvaluateParams, Round, parse_params
+from seal.settings.typed import plain, read
 from seal.store.parquet import read_parquet, write_parquet
-from seal.train import fresh
+from seal.train import on_policy as fresh
 
 SMALL = {"collect": {"tasks": 3, "group_size": 4, "evolved": 2}, "train": {"algorithm": "none"}}
 CHEAP = {"evaluate": {"tasks": 6}}

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.diagnose.judge import judge as judge_all
 from seal.env.shop import ShopEnv
-from seal.evaluate.gate import ALL, gate, shows
+from seal.evolve.gate import ALL, gate, shows
 from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Action, Limits
 from seal.policy.scripted import GoldPolicy
-from seal.train.fresh import judge as judge_all
 
 ENV = ShopEnv(train=1, dev=12, test=1)
 HARM, HELP, IDLE = "harm", "help", "idle"

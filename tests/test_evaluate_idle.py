@@ -4,16 +4,16 @@ from tau2_cases import env
 
 from seal.commands.round import scores_line
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import EvaluateParams
 from seal.env import load_env
-from seal.evaluate.idle import idle
+from seal.evaluate.do_nothing import idle
 from seal.evaluate.metrics import metrics
-from seal.evaluate.rounds import start_line
 from seal.evaluate.suite import evaluate_policy
 from seal.interface.state import InterfaceState
+from seal.pipeline.rounds import start_line
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.report.data import Round
 from seal.report.tables import idle_scores
+from seal.settings.params import EvaluateParams
 
 PARAMS = EvaluateParams(split="test", context=10**6)
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seal.core.errors import DependencyError
-from seal.core.settings import EvolveParams, RewriteParams
 from seal.core.types import Call, Fact, Param, Task, ToolDoc, UserTurn
-from seal.evaluate.rewrite import rewriter
-from seal.interface.evolve import evolve
-from seal.interface.guard import guard_for
-from seal.interface.reword import reword
+from seal.evolve.guard import guard_for
+from seal.evolve.rewording import reword
+from seal.evolve.rewording_model import rewriter
+from seal.evolve.step import evolve
 from seal.interface.state import InterfaceState, Item
+from seal.settings.rounds import EvolveParams, RewriteParams
 
 FACTS = (Fact("refund", "", "needs", ["verify"]), Fact("refund", "reason", "enum", {"late": "K1"}))
 DOCS = (ToolDoc("refund", "give money back", (Param("reason"),)), ToolDoc("verify", "check the buyer", ()))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seal.evaluate.statistics import bootstrap_mean, paired_difference, student_t, wilson
+from seal.core.statistics import bootstrap_mean, paired_difference, student_t, wilson
 
 ROWS = st.lists(st.tuples(st.sampled_from([0.0, 1 / 3, 0.5, 1.0]), st.integers(0, 5), st.integers(0, 2)), min_size=1)
 

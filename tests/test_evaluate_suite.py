@@ -6,16 +6,16 @@ import pytest
 from text_codec import ReadingPolicy
 
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES
-from seal.core.params import EvaluateParams
+from seal.core.statistics import bootstrap_mean
 from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
-from seal.evaluate.statistics import bootstrap_mean
 from seal.evaluate.suite import evaluate_policy, plan_evaluation
-from seal.interface import operators
-from seal.interface.baselines import static
+from seal.evolve.fixed import static
+from seal.interface import wording
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
+from seal.settings.params import EvaluateParams
 
 ENV = ShopEnv(train=2, dev=2, test=4)
 TOOLS = sorted({tool for task in ENV.tasks() for tool in task.toolset})
@@ -98,10 +98,10 @@ def test_it_is_measured_as_the_round_showed_it(mode):
 def everything(env, tools):
     """An interface with every operator in it: notes, hints of every category, recovery for every error."""
     facts = env.facts(tools)
-    cues = [cue for fact in facts if (cue := operators.note(fact))]
-    cues += [cue for fact in facts if (cue := operators.recovery(fact))]
-    cues += [operators.recover_any(kind) for kind in operators.RECOVERY_TEMPLATES]
-    cues += [operators.guidance(label) for label in FAILURES] + [operators.call_format("words")]
+    cues = [cue for fact in facts if (cue := wording.note(fact))]
+    cues += [cue for fact in facts if (cue := wording.recovery(fact))]
+    cues += [wording.recover_any(kind) for kind in wording.RECOVERY_TEMPLATES]
+    cues += [wording.guidance(label) for label in FAILURES] + [wording.call_format("words")]
     return InterfaceState(tuple(cue.item() for cue in cues))
 
 

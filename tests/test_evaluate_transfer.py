@@ -8,10 +8,10 @@ from test_evaluate_experiment import FAULTY, PARAMS, SMALL, _args, _params
 from seal.commands import experiment as command
 from seal.core.errors import ParamError
 from seal.env import load_env
-from seal.evaluate import transfer
-from seal.evaluate.experiment import run_jobs
-from seal.evaluate.jobs import folder_of, plan
-from seal.evaluate.transfer import place_of, run_transfer, summarise_transfer
+from seal.experiment import transfer
+from seal.experiment.jobs import folder_of, plan
+from seal.experiment.runs import run_jobs
+from seal.experiment.transfer import place_of, run_transfer, summarise_transfer
 from seal.policy.start import write_start
 from seal.store.parquet import read_parquet
 

@@ -12,7 +12,7 @@ from store_cases import write_tree
 
 from seal.cli import main
 from seal.report.spans import TICK
-from seal.store.views import connect, rows
+from seal.workspace.views import connect, rows
 
 AT = "2026-01-31T12:00:00Z"
 START = 1_769_860_800 * 10**9

@@ -6,7 +6,7 @@ from test_export_otel import free_port
 from test_pipeline_rounds import PARAMS
 from workspaces import seal, workspace
 
-from seal.core.params import load_yaml
+from seal.settings.params import load_yaml
 
 pytestmark = pytest.mark.slow
 

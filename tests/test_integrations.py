@@ -20,10 +20,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from seal.core.errors import ParamError
 from seal.core.types import ToolDoc
 from seal.integrations import autogen, langchain
+from seal.integrations.functions import PlainTools
 from seal.integrations.guide import Guide, kind_of_exception
-from seal.integrations.plain import PlainTools
-from seal.interface.operators import RECOVERY_TEMPLATES
 from seal.interface.state import InterfaceState, Item
+from seal.interface.wording import RECOVERY_TEMPLATES
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "evolved_tools"
 

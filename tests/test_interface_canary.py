@@ -1,6 +1,6 @@
 """Canaries through whole rounds: secrets planted in gold, messages and hidden state of the domains' tasks.
 
-They are played, diagnosed and mined for real and evolved with every operator; nothing the interface adds holds one.
+They are played, diagnosed and orders for real and evolved with every operator; nothing the interface adds holds one.
 """
 
 from dataclasses import replace
@@ -8,19 +8,27 @@ from dataclasses import replace
 import pytest
 
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, GateParams, Round, TrainParams
 from seal.core.types import Call, CallError, Result
+from seal.diagnose.judge import judge
 from seal.diagnose.profile import profile
 from seal.env.compliance import ComplianceEnv
 from seal.env.shop import ShopEnv
-from seal.evaluate.evolution import next_interface
-from seal.interface.operators import RECOVERY_TEMPLATES
+from seal.evolve.evolution import next_interface
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
+from seal.interface.wording import RECOVERY_TEMPLATES
 from seal.policy.scripted import FaultyPolicy
 from seal.rollout.collect import collect
+from seal.settings.params import (
+    CollectParams,
+    DiagnoseParams,
+    EvaluateParams,
+    EvolveParams,
+    GateParams,
+    Round,
+    TrainParams,
+)
 from seal.store.tables import rows_of_diagnoses
-from seal.train.fresh import judge
 
 GOLD, SAID, HIDDEN = "zqgoldzq", "zqsaidzq", "zqhiddenzq"
 SECRETS = (GOLD, SAID, HIDDEN)

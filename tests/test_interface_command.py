@@ -7,9 +7,9 @@ import pytest
 
 from seal.commands import interface
 from seal.core.errors import ArtifactError, ParamError, RoundError
-from seal.core.params import Start
-from seal.core.typed import plain
 from seal.interface.state import InterfaceState, Item
+from seal.settings.params import Start
+from seal.settings.typed import plain
 
 ENUM = Item("enum", "issue_refund.reason", "docs", "damaged K3 late K7", "argument_mismatch", "r1", 5)
 NEEDS = Item("needs", "issue_refund", "docs", "after verify_buyer", "constraint_violation", "r2", 3)

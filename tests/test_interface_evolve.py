@@ -8,17 +8,16 @@ from hypothesis import strategies as st
 
 from seal.core.errors import ParamError
 from seal.core.labels import FAILURES, Label
-from seal.core.settings import EvolveParams
-from seal.core.typed import read
-from seal.core.types import CUE_KINDS, Fact, Param, ToolDoc
+from seal.core.types import CUE_KINDS, Fact, Order, Param, ToolDoc
 from seal.env import load_env
-from seal.interface.baselines import published, random_items, static
-from seal.interface.evolve import evolve, roll_back
-from seal.interface.mine import Mined
-from seal.interface.operators import count_words
+from seal.evolve.fixed import published, random_items, static
+from seal.evolve.step import evolve, roll_back
 from seal.interface.render import render
 from seal.interface.state import InterfaceState
+from seal.interface.wording import count_words
 from seal.policy.words import UNK, WordCodec, build_vocabulary
+from seal.settings.rounds import EvolveParams
+from seal.settings.typed import read
 
 FACTS = (
     Fact("find", "order", "required", True, documented=True),
@@ -34,7 +33,7 @@ FACTS = (
     Fact("discount", "", "purpose", "discount", documented=True),
 )
 PARAMS = EvolveParams(min_support=1)
-VERIFY_FIRST = Mined("refund", "verify", "precondition", 3, 0, 0.5)
+VERIFY_FIRST = Order("refund", "verify", "precondition", 3, 0, 0.5)
 
 
 def row(label, tool="", parameter="", n=4, rate=0.5, category="base", **more):
@@ -57,8 +56,8 @@ def texts(state):
 EMPTY = InterfaceState()
 
 
-def step(profile, parent=EMPTY, mined=(), round_id="r1", facts=FACTS, call_format="words", **params):
-    return evolve(parent, profile, facts, mined, replace(PARAMS, **params), round_id, call_format=call_format)
+def step(profile, parent=EMPTY, orders=(), round_id="r1", facts=FACTS, call_format="words", **params):
+    return evolve(parent, profile, facts, orders, replace(PARAMS, **params), round_id, call_format=call_format)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +113,9 @@ def test_recovery_templates_follow_the_errors_seen():
 def test_mined_order_stands_in_for_a_fact_and_is_not_said_twice():
     profile = [row("constraint_violation", "refund")]
     without = tuple(fact for fact in FACTS if fact.kind != "needs")
-    state, _ = step(profile, mined=[VERIFY_FIRST], facts=without)
+    state, _ = step(profile, orders=[VERIFY_FIRST], facts=without)
     assert [(item.kind, item.text) for item in state.active] == [("order", "after verify")]
-    state, _ = step(profile, mined=[VERIFY_FIRST])
+    state, _ = step(profile, orders=[VERIFY_FIRST])
     assert [item.text for item in state.active] == ["after verify"]
 
 
@@ -201,7 +200,7 @@ def test_kinds_go_by_group_or_name():
 def test_a_mined_order_is_told_with_its_counts_and_after_a_refusal():
     without = tuple(fact for fact in FACTS if fact.kind != "needs")
     state, rows = step(
-        [row("constraint_violation", "refund")], mined=[VERIFY_FIRST], facts=without, kinds=["order", "recover_order"]
+        [row("constraint_violation", "refund")], orders=[VERIFY_FIRST], facts=without, kinds=["order", "recover_order"]
     )
     assert texts(state) == {("refund", "after verify"), ("refund", "verify must succeed first")}
     assert all("refused until verify succeeded 3 times, fine without it 0 times" in r["reason"] for r in rows)
@@ -221,10 +220,10 @@ def test_a_rolled_back_item_stays_out():
 
 
 def test_what_was_rolled_back_stays_out_under_another_kind():
-    """A mined order, then the fact that says the same; told after an error it is another cue."""
+    """A orders order, then the fact that says the same; told after an error it is another cue."""
     failure = [row("constraint_violation", "refund")]
     without = tuple(fact for fact in FACTS if fact.kind != "needs")
-    first, _ = step(failure, mined=[VERIFY_FIRST], facts=without)
+    first, _ = step(failure, orders=[VERIFY_FIRST], facts=without)
     assert [item.kind for item in first.active] == ["order"]
     second, _ = rolled_back(first)
     assert not step(failure, second, round_id="r2")[0].active

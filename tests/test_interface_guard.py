@@ -10,17 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seal.core.labels import FAILURES
-from seal.core.settings import EvolveParams
-from seal.core.types import CUE_KINDS, Call, CallError, Fact, Param, Result, Rollout, Step, Task, ToolDoc, UserTurn
-from seal.interface.baselines import published, random_items, static
-from seal.interface.evolve import evolve
+from seal.core.types import (
+    CUE_KINDS,
+    Call,
+    CallError,
+    Fact,
+    Order,
+    Param,
+    Result,
+    Rollout,
+    Step,
+    Task,
+    ToolDoc,
+    UserTurn,
+)
+from seal.evolve.fixed import published, random_items, static
+from seal.evolve.guard import guard_for, leaks, words
+from seal.evolve.orders import executions_of_rollouts, find_orders
+from seal.evolve.step import evolve
 from seal.interface.feedback import feedback, parse_feedback
-from seal.interface.guard import guard_for, leaks, words
-from seal.interface.mine import Mined, executions_of_rollouts, mine
-from seal.interface.operators import RECOVERY_TEMPLATES
 from seal.interface.render import hints, render
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
+from seal.interface.wording import RECOVERY_TEMPLATES
+from seal.settings.rounds import EvolveParams
 
 FACTS = (
     Fact("refund", "reason", "enum", {"late": "K1", "damaged": "K3"}),
@@ -75,13 +88,13 @@ def test_templates_pass():
 
 
 def test_evolve_refuses_what_the_guard_refuses():
-    """A mined prerequisite that neither facts nor docs know."""
+    """A orders prerequisite that neither facts nor docs know."""
     profile = [
         {"category": "base", "tool": "refund", "parameter": "", "label": "constraint_violation", "n": 5, "rate": 1}
     ]
-    mined = [Mined("refund", name, "precondition", 3, 0, 0.5) for name in ("verify_buyer", "zanzibar")]
+    orders = [Order("refund", name, "precondition", 3, 0, 0.5) for name in ("verify_buyer", "zanzibar")]
     params = EvolveParams(kinds=("order",))
-    state, rows = evolve(InterfaceState(), profile, FACTS[:2], mined, params, "r1", docs=DOCS, tasks=[task()])
+    state, rows = evolve(InterfaceState(), profile, FACTS[:2], orders, params, "r1", docs=DOCS, tasks=[task()])
     assert {item.text for item in state.active} == {"after verify_buyer"}
     assert {(row["action"], row["text"]) for row in rows} == {
         ("add", "after verify_buyer"),
@@ -132,10 +145,10 @@ def all_cues(env, call_format="words", tasks=()):
         for tool in tools
         for label in sorted(FAILURES)
     ]
-    mined = [Mined(a, b, kind, 5, 0, 0.7) for a, b in zip(tools, tools[1:]) for kind in ("precondition", "permission")]
+    orders = [Order(a, b, kind, 5, 0, 0.7) for a, b in zip(tools, tools[1:]) for kind in ("precondition", "permission")]
     params = EvolveParams(min_support=1, max_new=10**6, token_budget=10**6, kinds=("all",))
     known = {"docs": docs_of(env), "tasks": tasks or env.tasks(), "call_format": call_format}
-    state, rows = evolve(InterfaceState(), profile, facts, mined, params, "r1", **known)
+    state, rows = evolve(InterfaceState(), profile, facts, orders, params, "r1", **known)
     assert not [row for row in rows if row["action"] == "refuse"]
     return facts, tools, state
 
@@ -233,7 +246,7 @@ def test_orders_mined_are_those_the_executor_enforces(name):
         rollouts.append(Rollout(one.task_id, one.task_id, 0, 0, "off", "gold", "bare", tuple(steps), "finished"))
     facts = env.facts([tool.name for tool in env.domain.tools])
     enforced = {(f.tool, other) for f in facts if f.kind in ("needs", "role") for other in f.value}
-    found = {(m.tool, m.prerequisite) for m in mine(executions_of_rollouts(rollouts))}
+    found = {(m.tool, m.prerequisite) for m in find_orders(executions_of_rollouts(rollouts))}
     assert found == enforced
 
 

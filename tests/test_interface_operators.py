@@ -1,4 +1,4 @@
-"""One test per operator: fact, mined order, error kind or label to the exact text a policy reads."""
+"""One test per operator: fact, orders order, error kind or label to the exact text a policy reads."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from seal.core.labels import FAILURES
-from seal.core.types import CUE_KINDS, ERROR_KINDS, Call, Fact, Param, ToolDoc
-from seal.interface import operators
-from seal.interface.mine import Mined
-from seal.interface.propose import WEIGHTS
-from seal.interface.slots import SLOT, SLOTS, failing_params, failure_of, fill
+from seal.core.types import CUE_KINDS, ERROR_KINDS, Call, Fact, Order, Param, ToolDoc
+from seal.evolve.propose import WEIGHTS
+from seal.interface import wording
+from seal.interface.placeholders import SLOT, SLOTS, failing_params, failure_of, fill
 from seal.tools.phrases import FACT_TEXTS
 from seal.tools.prose import enum_in_text, enum_of
 from seal.tools.schema import fits
@@ -44,62 +43,62 @@ from seal.tools.schema import fits
 )
 def test_note_of_a_fact(kind, value, text):
     param = "p" if kind in ("required", "type", "enum", "format", "range", "unit", "default") else ""
-    cue = operators.note(Fact("tool", param, kind, value))
+    cue = wording.note(Fact("tool", param, kind, value))
     assert (cue.kind, cue.where, cue.text) == (kind, "docs", text)
     assert cue.target == ("tool.p" if param else "tool")
 
 
 def test_a_fact_with_nothing_to_tell_has_no_note():
-    assert operators.note(Fact("t", "p", "enum", [])) is None
-    assert operators.note(Fact("t", "", "returns", [])) is None
-    assert operators.note(Fact("t", "p", "enum", "any text at all")) is None
+    assert wording.note(Fact("t", "p", "enum", [])) is None
+    assert wording.note(Fact("t", "", "returns", [])) is None
+    assert wording.note(Fact("t", "p", "enum", "any text at all")) is None
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\u2028", "\x00"])
 def test_a_fact_that_fits_into_no_line_has_no_note(end):
     fact = Fact("default", "join", "sep", f"a{end}b")
-    assert operators.note(fact) is operators.recovery(fact) is None
+    assert wording.note(fact) is wording.recovery(fact) is None
 
 
 def test_recovery_repeats_the_note_under_the_parameter():
-    assert operators.recovery(Fact("t", "reason", "enum", {"late": "K1"})).text == "reason= late K1"
-    assert operators.recovery(Fact("t", "", "needs", ["verify"])).text == "after verify"
-    assert operators.recovery(Fact("t", "", "purpose", "x")) is None
+    assert wording.recovery(Fact("t", "reason", "enum", {"late": "K1"})).text == "reason= late K1"
+    assert wording.recovery(Fact("t", "", "needs", ["verify"])).text == "after verify"
+    assert wording.recovery(Fact("t", "", "purpose", "x")) is None
 
 
 def test_mined_order():
-    assert operators.order(Mined("refund", "verify", "precondition", 4, 0, 0.6)).text == "after verify"
-    assert operators.order(Mined("refund", "approve", "permission", 4, 0, 0.6)).text == "requires approve"
+    assert wording.order(Order("refund", "verify", "precondition", 4, 0, 0.6)).text == "after verify"
+    assert wording.order(Order("refund", "approve", "permission", 4, 0, 0.6)).text == "requires approve"
 
 
 def test_mined_order_carries_its_counts_and_is_told_after_a_refusal():
-    mined = Mined("refund", "verify", "precondition", 4, 1, 0.6)
-    assert operators.order(mined).basis == "refused until verify succeeded 4 times, fine without it 1 times"
-    cue = operators.recovery_order(mined)
+    orders = Order("refund", "verify", "precondition", 4, 1, 0.6)
+    assert wording.order(orders).basis == "refused until verify succeeded 4 times, fine without it 1 times"
+    cue = wording.recovery_order(orders)
     assert (cue.kind, cue.target, cue.where) == ("recover_order", "refund", "feedback")
     assert cue.text == "verify must succeed first"
 
 
 def test_kinds_are_those_of_facts_and_then_those_of_the_other_operators():
-    others = {k for name, k in vars(operators).items() if name.endswith("_KIND")}
+    others = {k for name, k in vars(wording).items() if name.endswith("_KIND")}
     assert (*FACT_TEXTS, *CUE_KINDS[len(FACT_TEXTS) :]) == CUE_KINDS and {*CUE_KINDS[len(FACT_TEXTS) :]} == others
-    assert set(WEIGHTS) == set(CUE_KINDS) and set(operators.PLAIN_KINDS) < set(CUE_KINDS)
-    assert operators.order(Mined("a", "b", "precondition", 1, 0, 0.5)).kind == "order"
-    assert operators.call_format("words").kind == "call_format" and operators.recover_any("other").kind == "recover_any"
-    assert operators.guidance("missing_tool_call").kind == "guidance"
+    assert set(WEIGHTS) == set(CUE_KINDS) and set(wording.PLAIN_KINDS) < set(CUE_KINDS)
+    assert wording.order(Order("a", "b", "precondition", 1, 0, 0.5)).kind == "order"
+    assert wording.call_format("words").kind == "call_format" and wording.recover_any("other").kind == "recover_any"
+    assert wording.guidance("missing_tool_call").kind == "guidance"
 
 
 def test_every_error_kind_has_a_template_with_known_slots():
-    assert set(operators.RECOVERY_TEMPLATES) == {*ERROR_KINDS, "loop"}
-    used = {slot for text in operators.RECOVERY_TEMPLATES.values() for slot in SLOT.findall(text)}
+    assert set(wording.RECOVERY_TEMPLATES) == {*ERROR_KINDS, "loop"}
+    used = {slot for text in wording.RECOVERY_TEMPLATES.values() for slot in SLOT.findall(text)}
     assert used <= set(SLOTS)
-    assert operators.recover_any("no such kind") is None
+    assert wording.recover_any("no such kind") is None
 
 
 def test_every_failure_has_guidance_and_every_format_an_example():
-    assert all(operators.guidance(label) for label in FAILURES) and operators.guidance("pass") is None
-    assert operators.call_format("words").text == "call as name key=value"
-    assert operators.call_format("morse") is None
+    assert all(wording.guidance(label) for label in FAILURES) and wording.guidance("pass") is None
+    assert wording.call_format("words").text == "call as name key=value"
+    assert wording.call_format("morse") is None
 
 
 DOCS = (
@@ -188,5 +187,5 @@ def test_handed_cases_of_allowed_values(case):
     spec = case["input"]["spec"]
     param = Param(case["input"]["param"], spec["type"], description=spec["description"])
     assert list(enum_of(param)) == case["expected"]["allowed_values"]
-    cue = operators.note(Fact(case["input"]["tool"], param.name, "enum", spec["description"]))
+    cue = wording.note(Fact(case["input"]["tool"], param.name, "enum", spec["description"]))
     assert cue.text == f"one of {' '.join(case['expected']['allowed_values'])}"

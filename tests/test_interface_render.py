@@ -11,10 +11,10 @@ from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, CallError, Note, Param, Result, Task, ToolDoc, UserTurn
 from seal.env.base import Documented
 from seal.interface.feedback import feedback, parse_feedback, raw_error
-from seal.interface.operators import CALL_EXAMPLES, RECOVERY_TEMPLATES
 from seal.interface.render import MODES, hints, render
 from seal.interface.state import InterfaceState, Item, load_interface
 from seal.interface.view import View
+from seal.interface.wording import CALL_EXAMPLES, RECOVERY_TEMPLATES
 
 REFUND = ToolDoc("refund", "refund", (Param("order"), Param("reason")))
 VERIFY = ToolDoc("verify", "verify", (Param("order"),))

@@ -2,14 +2,14 @@
 
 import pytest
 
-from seal.core.settings import EvolveParams
 from seal.core.types import Param, Task, ToolDoc, UserTurn
-from seal.interface import operators
-from seal.interface.evolve import evolve
+from seal.evolve.step import evolve
+from seal.interface import wording
+from seal.interface.doc_facts import companions_of, example_of, siblings_of, told
 from seal.interface.render import render
 from seal.interface.state import InterfaceState, Item
-from seal.interface.told import companions_of, example_of, siblings_of, told
 from seal.interface.view import View
+from seal.settings.rounds import EvolveParams
 from seal.tools.prose import format_in_text, purpose_in_text, range_in_text, unit_in_text, values_in_text
 
 DRIVE = ToolDoc(
@@ -151,7 +151,7 @@ def test_a_sibling_that_is_withheld_is_not_named():
 def cues(docs):
     """(tool, parameter, kind) -> text of everything the docs tell."""
     facts = told(docs, "pythonic")
-    return {(f.tool, f.param, f.kind): cue.text for f in facts if (cue := operators.note(f))}
+    return {(f.tool, f.param, f.kind): cue.text for f in facts if (cue := wording.note(f))}
 
 
 def test_bfcl_docs_tell_these():

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_interface_evolve import FACTS, PARAMS, row, step
 
-from seal.interface.evolve import evolve
-from seal.interface.uplift import uplifts
+from seal.evolve.step import evolve
+from seal.evolve.uplift import uplifts
 
 
 def played(task, dropped, success, mode="full"):

@@ -7,12 +7,12 @@ import pytest
 from test_evaluate_experiment import PARAMS, _args
 
 from seal.cli import main
+from seal.client.completions import kept
 from seal.commands import experiment as command
 from seal.core.errors import ArtifactError
-from seal.core.policy_settings import EndpointParams
 from seal.env.tau2.endpoint import Endpoint
 from seal.policy.endpoint import EndpointPolicy
-from seal.store.completions import kept
+from seal.settings.policies import EndpointParams
 from seal.store.files import read_record
 
 DAMAGED = {

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from seal.core.errors import ParamError, RoundError
-from seal.core.params import load_params, load_yaml
-from seal.core.typed import plain
-from seal.store.params_file import add_preset, add_round, next_id, params_with_preset, parse_settings, resolve
+from seal.settings.params import load_params, load_yaml
+from seal.settings.typed import plain
+from seal.workspace.params_file import add_preset, add_round, next_id, params_with_preset, parse_settings, resolve
 
 TEXT = """# before
 run: {seed: 3}   # a seed

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.core.env_settings import ENVS
 from seal.core.errors import ParamError
-from seal.core.params import (
+from seal.env.custom.tasks import TaskEntry
+from seal.settings.envs import ENVS
+from seal.settings.params import (
     CollectParams,
     Defaults,
     EvaluateParams,
@@ -19,10 +20,9 @@ from seal.core.params import (
     load_params,
     parse_params,
 )
-from seal.core.policy_settings import POLICIES
-from seal.core.settings import FlowParams, RewriteParams, Round, RunParams, Start
-from seal.core.typed import convert, plain, read
-from seal.env.custom.tasks import TaskEntry
+from seal.settings.policies import POLICIES
+from seal.settings.rounds import FlowParams, RewriteParams, Round, RunParams, Start
+from seal.settings.typed import convert, plain, read
 
 
 def start(env: str = "shop", **policy) -> dict:

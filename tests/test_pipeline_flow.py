@@ -12,7 +12,7 @@ import pytest
 from test_pipeline_plumbing import PARAMS, stages
 from workspaces import ROOT, command, ran, seal, workspace
 
-from seal.core.params import load_yaml
+from seal.settings.params import load_yaml
 
 pytestmark = pytest.mark.slow
 FLOW = """

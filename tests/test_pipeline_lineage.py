@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seal.core.errors import RoundError
-from seal.core.params import Defaults, EvaluateParams, parse_params
-from seal.core.typed import plain
-from seal.evaluate.convergence import converged, dev_scores
-from seal.store.lineage import Lineage, find_root, path_of
+from seal.pipeline.convergence import converged, dev_scores
+from seal.settings.params import Defaults, EvaluateParams, parse_params
+from seal.settings.typed import plain
+from seal.workspace.lineage import Lineage, find_root, path_of
 
 
 def lineage(parents: dict[str, str]) -> Lineage:

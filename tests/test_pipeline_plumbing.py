@@ -13,9 +13,9 @@ import pytest
 from workspaces import ROOT, command, commit, dvc, ran, seal, workspace
 
 from seal.core.errors import ArtifactError, ContractError, RoundError
-from seal.core.params import load_params
-from seal.store.lineage import STAGES, Lineage
-from seal.store.repro import StageError, is_current, repro
+from seal.settings.params import load_params
+from seal.workspace.dvc import StageError, is_current, repro
+from seal.workspace.lineage import STAGES, Lineage
 
 pytestmark = pytest.mark.slow
 
@@ -169,7 +169,7 @@ def test_an_interruption_ends_the_stage_too(tree):
     seal(tree, "round", "new", "r3", "--set", "collect.tasks=668")
     # A parent that runs in the background hands down an ignored SIGINT: take it back first.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    code += f"from pathlib import Path; from seal.store.repro import repro; repro(Path('.'), {stages('r3')!r})"
+    code += f"from pathlib import Path; from seal.workspace.dvc import repro; repro(Path('.'), {stages('r3')!r})"
     caller = subprocess.Popen([sys.executable, "-c", code], cwd=tree, env={**os.environ, "PYTHONPATH": str(ROOT)},
                               stderr=subprocess.DEVNULL)  # fmt: skip
     deadline = time.monotonic() + 30

@@ -9,13 +9,13 @@ import pytest
 from workspaces import ROOT, command, commit, dvc, seal, workspace
 
 from seal.core.errors import ArtifactError
-from seal.core.params import load_params, load_yaml
 from seal.policy.scripted import FaultyPolicy
+from seal.settings.params import load_params, load_yaml
 from seal.store.files import tree_hash
-from seal.store.lineage import STAGES, Lineage
-from seal.store.repro import repro
 from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START
 from seal.store.tables import read_table, write_table
+from seal.workspace.dvc import repro
+from seal.workspace.lineage import STAGES, Lineage
 
 pytestmark = pytest.mark.slow
 PARAMS = """run: {seed: 1}

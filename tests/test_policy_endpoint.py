@@ -10,9 +10,8 @@ from served_model import FakeChat, serving
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import CollectParams, TrainParams
-from seal.core.policy_settings import EndpointParams
 from seal.core.types import Call
+from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState
 from seal.policy import load_policy
@@ -20,8 +19,9 @@ from seal.policy.base import Limits
 from seal.policy.endpoint import ByteCodec, EndpointPolicy
 from seal.policy.start import write_start
 from seal.rollout.engine import Request, play
+from seal.settings.params import CollectParams, TrainParams
+from seal.settings.policies import EndpointParams
 from seal.tools.parse import format_calls
-from seal.train.fresh import judge
 from seal.train.loop import train_round
 
 ENV = ShopEnv(train=6, dev=1, test=1)

@@ -12,10 +12,10 @@ from test_policy_chat import CHATML, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
-from seal.core.params import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, Round, TrainParams
 from seal.core.types import Task, UserTurn
+from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
-from seal.evaluate.evolution import next_interface
+from seal.evolve.evolution import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy import counter_of, load_policy, look_at
 from seal.policy.base import Limits, Observation
@@ -23,7 +23,7 @@ from seal.policy.hf import ADAPTER, HFSpec, alike_in_length, new_hf
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
 from seal.policy.warmstart import STATE, sft
 from seal.rollout.collect import collect
-from seal.train.fresh import judge
+from seal.settings.params import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, Round, TrainParams
 
 TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
 LIMITS = Limits(max_action_tokens=6, context=120)

@@ -12,7 +12,7 @@ from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Limits
 from seal.policy.chat import ChatCodec
-from seal.policy.demos import demonstrations
+from seal.policy.demonstrations import demonstrations
 from seal.policy.hf import HFPolicy, HFSpec
 from seal.policy.words import WordCodec, build_vocabulary
 from seal.rollout.engine import Request, play

@@ -9,14 +9,14 @@ from test_policy_hf import LIMITS, base, observations  # noqa: F401  base: the f
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import CollectParams, TrainParams
-from seal.core.policy_settings import ServeParams
+from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState
 from seal.policy import load_policy
 from seal.policy.hf import HFSpec, new_hf
 from seal.rollout.collect import collect
-from seal.train.fresh import judge
+from seal.settings.params import CollectParams, TrainParams
+from seal.settings.policies import ServeParams
 from seal.train.loop import train_round
 
 torch = pytest.importorskip("torch")

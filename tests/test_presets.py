@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from seal.core.params import load_yaml
-from seal.store.params_file import merged, params_with_preset, read_preset, resolve
+from seal.settings.params import load_yaml
+from seal.workspace.params_file import merged, params_with_preset, read_preset, resolve
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "presets").glob("*.yaml"))

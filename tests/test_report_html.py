@@ -13,29 +13,29 @@ from seal.cli import main
 from seal.commands import report as command
 from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import CollectParams, EvaluateParams
+from seal.diagnose.judge import judge
 from seal.diagnose.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
-from seal.evaluate.results import record, write_results, write_transfer
 from seal.evaluate.suite import evaluate_policy, write_evaluation
-from seal.evaluate.summary import summarise
-from seal.evaluate.transfer import summarise_transfer
-from seal.interface.baselines import static
+from seal.evolve.fixed import static
+from seal.experiment.results import record, write_results, write_transfer
+from seal.experiment.summary import summarise
+from seal.experiment.transfer import summarise_transfer
 from seal.interface.state import InterfaceState, Item
 from seal.policy.scripted import FaultyPolicy
 from seal.report.experiments import curves, load_results
 from seal.report.html import page, write_report
 from seal.report.transfers import load_transfers, read_transfer, transfer_rows
 from seal.rollout.collect import collect
+from seal.settings.params import CollectParams, EvaluateParams
+from seal.store.judged import write_judged
 from seal.store.parquet import read_parquet, write_parquet
 from seal.store.schemas import OF_ROUND
 from seal.store.tables import (
     rows_of_tasks,
     write_table,
 )
-from seal.train.fresh import judge
-from seal.train.stored import write_judged
 
 ROOT = Path(__file__).parents[1]
 ENV = ShopEnv(train=6, dev=2, test=5)

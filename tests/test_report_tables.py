@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from seal.core.errors import ArtifactError
-from seal.evaluate.results import ESTIMATES
+from seal.experiment.results import ESTIMATES
 from seal.interface.state import InterfaceState, Item
 from seal.report.data import diff, lineages, load_rounds
 from seal.report.experiments import experiment_table, label_table

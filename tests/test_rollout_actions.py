@@ -10,7 +10,7 @@ from seal.env.shop import ShopEnv
 from seal.policy.base import Action, Limits
 from seal.policy.nano import NanoPolicy, nano_config
 from seal.policy.nano_model import NanoForCausalLM
-from seal.rollout.actions import ActionLog
+from seal.rollout.action_cache import ActionLog
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from seal.core.types import REFUSALS, Call
 from seal.env import load_env
 from seal.env.shop import SHOP, ShopEnv
-from seal.interface import operators
+from seal.interface import wording
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
 from seal.policy.base import Action, Limits
@@ -21,7 +21,7 @@ from seal.rollout.engine import Request, play
 from seal.rollout.ledger import Ledger
 from seal.rollout.plan import choose_tasks, requests_for
 from seal.tools.parse import format_calls
-from seal.verify.outcome import success
+from seal.verify.rollout import success
 from seal.verify.turns import verify
 
 ENV = ShopEnv(train=4, dev=1, test=4)
@@ -111,9 +111,9 @@ def test_off_is_bare_and_full_differs_only_in_what_the_environment_wrote():
 def test_the_stripped_completion_is_what_the_bare_interface_would_have_shown():
     """The same texts, evolved and off: calls that fail in every way, no call at all, and a tool that is revealed."""
     facts = ENV.facts([tool.name for tool in SHOP.tools])
-    cues = [cue for fact in facts for write in (operators.note, operators.recovery) if (cue := write(fact))]
-    cues += map(operators.recover_any, operators.RECOVERY_TEMPLATES)
-    state = InterfaceState(tuple(cue.item() for cue in (*cues, operators.call_format("words"))))
+    cues = [cue for fact in facts for write in (wording.note, wording.recovery) if (cue := write(fact))]
+    cues += map(wording.recover_any, wording.RECOVERY_TEMPLATES)
+    state = InterfaceState(tuple(cue.item() for cue in (*cues, wording.call_format("words"))))
     seen = set()
     for task in (task for task in ENV.tasks() if task.holdout):
         reveal = min(task.holdout.values())

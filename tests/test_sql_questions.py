@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from store_cases import LINEAGE, write_tree
 
-from seal.store.views import ask, connect
+from seal.workspace.views import ask, connect
 
 PAGE = (Path(__file__).parents[1] / "README.md").read_text()
 QUESTIONS = dict(re.findall(r"^#### (.+?)$.*?```sql\n(.*?)```", PAGE, re.M | re.S))

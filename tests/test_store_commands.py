@@ -17,9 +17,9 @@ import pytest
 from store_cases import write_tree
 
 from seal.cli import main
-from seal.store.derived import DERIVED
 from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START, TABLES
-from seal.store.views import missing_tables
+from seal.workspace.derived_views import DERIVED
+from seal.workspace.views import missing_tables
 
 ROOT = Path(__file__).parents[1]
 PARAMS = (ROOT / "params.yaml").read_text()
@@ -309,7 +309,7 @@ def test_a_wrong_option_is_one_error(seal, words):
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 def test_a_file_is_written_as_it_is_named_and_whole(tmp_path, suffix):
-    from seal.commands.answers import form_of, write_answer
+    from seal.commands.output import form_of, write_answer
 
     answer, path = pa.table({"n": list(range(120))}), tmp_path / f"all.{suffix}"
     write_answer(answer, form_of(None, path), path, 50)

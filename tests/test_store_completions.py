@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seal.store.completions import MAX_BYTES, Unanswered, completion
+from seal.client.completions import MAX_BYTES, Unanswered, completion
 
 MESSAGE = {"role": "assistant", "content": "hi"}
 GOOD = json.dumps({"choices": [{"message": MESSAGE}]}).encode()

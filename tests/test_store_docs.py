@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from seal.store.derived import DERIVED
 from seal.store.schemas import TABLES
-from seal.store.views import ask, connect
+from seal.workspace.derived_views import DERIVED
+from seal.workspace.views import ask, connect
 
 PAGE = (Path(__file__).parents[1] / "docs" / "tables.md").read_text()
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", PAGE, re.M | re.S))

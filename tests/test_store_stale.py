@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from seal.core.errors import ArtifactError
-from seal.core.params import Params, load_params
-from seal.core.settings import (
+from seal.settings.params import Params, load_params
+from seal.settings.rounds import (
     CollectParams,
     Defaults,
     DiagnoseParams,
@@ -18,8 +18,8 @@ from seal.core.settings import (
     Start,
     TrainParams,
 )
-from seal.store.lineage import Lineage
-from seal.store.stale import changed_since
+from seal.workspace.changes import changed_since
+from seal.workspace.lineage import Lineage
 
 PARAMS = """run: {seed: %s}
 envs: {shop: {train: %s}}

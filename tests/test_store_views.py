@@ -10,9 +10,9 @@ from store_cases import LINEAGE, write_tree
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.diagnose import priority
-from seal.store.derived import CERTAIN, DERIVED
 from seal.store.schemas import TABLES
-from seal.store.views import ask, connect, open_root, rows
+from seal.workspace.derived_views import CERTAIN, DERIVED
+from seal.workspace.views import ask, connect, open_root, rows
 
 
 @pytest.fixture(scope="module")

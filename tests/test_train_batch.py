@@ -10,7 +10,7 @@ from train_cases import group, judged
 from seal.core.errors import ArtifactError
 from seal.train.advantage import turn_advantages
 from seal.train.batch import assemble, training_view
-from seal.train.fresh import groups_without_signal
+from seal.train.on_policy import groups_without_signal
 from seal.train.reweight import Factors, WeightParams
 
 NONE = WeightParams("none")

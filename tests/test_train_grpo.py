@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 from train_cases import group, judged, tiny_policy
 
-from seal.core.params import TrainParams
+from seal.settings.params import TrainParams
 from seal.train.batch import assemble
 from seal.train.reweight import Factors, WeightParams
 from seal.train.settings import OptimSettings
@@ -27,7 +27,7 @@ def one_thread():
 
 def trained(settings, policy=None, batch=BATCH):
     from seal.train.grpo import train
-    from seal.train.plain import adamw
+    from seal.train.updates import adamw
 
     policy = policy or tiny_policy()
     metrics = {}
@@ -38,7 +38,7 @@ def trained(settings, policy=None, batch=BATCH):
 
 def plain(settings, batch=BATCH, reference=None):
     """GRPO by hand: every update on the whole batch, old logprobs from the policy that entered the step."""
-    from seal.train.plain import adamw, set_rate, token_logprobs
+    from seal.train.updates import adamw, set_rate, token_logprobs
 
     model, updates = tiny_policy().model, 0
     optimizer, start = adamw(model, settings.lr), copy.deepcopy(model)

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from train_cases import group, judged, tiny_policy
 
 from seal.core.errors import ArtifactError, ParamError
-from seal.core.params import CollectParams, TrainParams
+from seal.core.judged import Judged
+from seal.settings.params import CollectParams, TrainParams
 from seal.store.files import forget
+from seal.store.judged import judged_of
 from seal.store.tables import write_table
 from seal.train import resume
 from seal.train.curve import CURVE
-from seal.train.fresh import faded
-from seal.train.judged import Judged
-from seal.train.loop import Loop, pair, train_round
+from seal.train.loop import Loop, train_round
+from seal.train.on_policy import faded
 from seal.train.replay import drawn, replay_of, rows_of_replay
 from seal.train.reweight import Factors
 from seal.train.settings import OptimSettings
@@ -182,9 +183,9 @@ def test_sft_imitates_successes_and_recovered_turns_only():
 
 
 def test_sft_makes_what_it_imitates_likelier():
-    from seal.train.plain import token_logprobs
     from seal.train.reweight import WeightParams
     from seal.train.sft import demonstrations
+    from seal.train.updates import token_logprobs
 
     batch = demonstrations([j for j in COLLECTED if j.success], WeightParams(), Factors())
     model, result = run(TrainParams(algorithm="sft", steps=1, num_iterations=5))
@@ -198,9 +199,9 @@ def test_sft_makes_what_it_imitates_likelier():
 
 
 def test_rows_of_other_lengths_do_not_change_a_rows_logprobs():
-    from seal.train.plain import token_logprobs
     from seal.train.reweight import WeightParams
     from seal.train.sft import demonstrations
+    from seal.train.updates import token_logprobs
 
     rows = demonstrations([j for j in COLLECTED if j.success], WeightParams(), Factors()).rows
     model = tiny_policy().model
@@ -258,7 +259,7 @@ def test_replacing_ends_where_nothing_new_is_left():
 def test_a_curriculum_prefers_tasks_between_always_and_never_and_excludes_none():
     from seal.core.types import Task, UserTurn
     from seal.rollout.plan import choose_tasks
-    from seal.train.fresh import task_weights
+    from seal.train.on_policy import task_weights
 
     tasks = [Task(name, "shop", "c", "s", "train", (UserTurn("hi"),), {}, ()) for name in "abcd"]
     seen = [*group("a", 8, 0), *group("b", 4, 4), *group("c", 0, 8)]
@@ -317,7 +318,7 @@ def test_an_unknown_algorithm_and_a_missing_verdict_say_what_to_do():
         run(replace(TrainParams(), algorithm="ppo"))
     rollouts = [j.rollout for j in COLLECTED]
     with pytest.raises(ArtifactError, match="verify stage"):
-        pair(rollouts, {}, {}, {})
+        judged_of(rollouts, {}, {}, {})
 
 
 def test_pairing_gives_back_what_was_taken_apart():
@@ -327,7 +328,7 @@ def test_pairing_gives_back_what_was_taken_apart():
     diagnoses = dict(zip(ids, (j.diagnoses for j in COLLECTED), strict=True))
     outcomes = dict(zip(ids, ((j.success, j.progress) for j in COLLECTED), strict=True))
     random.Random(0).shuffle(rollouts)
-    paired = pair(rollouts, verdicts, diagnoses, outcomes)
+    paired = judged_of(rollouts, verdicts, diagnoses, outcomes)
     assert sorted(paired, key=lambda j: j.rollout.rollout_id) == sorted(COLLECTED, key=lambda j: j.rollout.rollout_id)
 
 

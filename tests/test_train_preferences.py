@@ -141,10 +141,10 @@ def small_nano():
 def exported(root, rollouts, *words, condition="within_group"):
     """What the command writes of a round of small_nano, which collected these `rollouts` and trains so."""
     from seal.cli import main
-    from seal.core.params import EvaluateParams, load_params
-    from seal.core.typed import plain
-    from seal.store.params_file import add_round, resolve
-    from seal.train.stored import write_judged
+    from seal.settings.params import EvaluateParams, load_params
+    from seal.settings.typed import plain
+    from seal.store.judged import write_judged
+    from seal.workspace.params_file import add_round, resolve
 
     start = {"env": "shop", "recipe": 1, "policy": {"kind": "nano"}, "evaluate": plain(EvaluateParams())}
     (root / "params.yaml").write_text(json.dumps({"envs": {"shop": {}}, "starts": {"r0": start}}))
@@ -187,8 +187,8 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     from trl import DPOConfig, DPOTrainer
 
     from seal.train.dpo import train
-    from seal.train.plain import adamw
     from seal.train.settings import OptimSettings
+    from seal.train.updates import adamw
 
     rollouts = [ended(j) for j in (*group("a", 3, 5), *group("b", 2, 2), *group("c", 4, 0))]
     pairs = [until_action(pair) for pair in preference_pairs(rollouts)]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from train_cases import judged
 
 from seal.core.labels import FAILURES
-from seal.train.pull import pull
+from seal.train.label_shares import pull
 
 labels = st.lists(st.sampled_from(sorted(map(str, FAILURES)) + ["pass"]), min_size=1, max_size=4)
 

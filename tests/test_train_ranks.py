@@ -66,9 +66,9 @@ rounds: {{}}
 def collected(tmp_path):
     """A workspace whose round r1 is collected, judged and has its interface, from a policy that knows nothing: every
     second rollout is written down as a success."""
-    from seal.core.params import load_params
-    from seal.store.params_file import add_round, resolve
+    from seal.settings.params import load_params
     from seal.store.parquet import read_parquet, write_parquet
+    from seal.workspace.params_file import add_round, resolve
 
     (folder := tmp_path / "w").mkdir()
     workspace(folder, PARAMS.format(base=brief(tmp_path / "base")), plain=False)
@@ -127,7 +127,7 @@ def test_processes_share_out_the_groups_and_all_have_all(world, monkeypatch):
     from test_train_round import COLLECT, ENV, INTERFACE, policy
 
     from seal.core.labels import DEFAULT_PRIORITY
-    from seal.train import fresh
+    from seal.train import on_policy as fresh
     from seal.train.ranks import Rank
 
     play = fresh.Fresh(ENV, policy(), INTERFACE, COLLECT, DEFAULT_PRIORITY, "r1", 1, 0)

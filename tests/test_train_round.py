@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from seal.core.labels import DEFAULT_PRIORITY
-from seal.core.params import CollectParams, TrainParams
+from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState, Item
 from seal.rollout.collect import collect, training_tasks
 from seal.rollout.plan import choose_tasks
-from seal.train.fresh import Fresh, judge, task_weights
+from seal.settings.params import CollectParams, TrainParams
 from seal.train.loop import train_round
+from seal.train.on_policy import Fresh, task_weights
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 from train_cases import group, tiny_policy
 
-from seal.core.params import CollectParams, TrainParams
+from seal.settings.params import CollectParams, TrainParams
 from seal.store.files import write_json
-from seal.store.lineage import path_of
 from seal.store.tables import write_table
 from seal.train import objective
 from seal.train.reweight import Factors
+from seal.workspace.lineage import path_of
 
 torch = pytest.importorskip("torch")
 COLLECTED = [*group("a", 2, 2, ("full", "off")), *group("b", 0, 4)]

@@ -9,7 +9,7 @@ import pytest
 
 from seal.core.types import Call
 from seal.env import load_env
-from seal.verify.bfcl import EXECUTOR
+from seal.env.bfcl.checker import EXECUTOR
 from seal.verify.gold import gold_program
 from seal.verify.turns import verify
 

@@ -11,10 +11,10 @@ from bfcl_cases import CASES, JUNK, gold, in_steps, mutants
 
 from seal.core.types import Call, UserTurn
 from seal.env import load_env
+from seal.env.bfcl import checker
+from seal.env.bfcl.checker import official_verdict
 from seal.env.bfcl.package import WORLDS
 from seal.env.bfcl.world import signatures
-from seal.verify import bfcl
-from seal.verify.bfcl import official_verdict
 from seal.verify.turns import verify
 
 ENV = load_env("bfcl")
@@ -34,12 +34,12 @@ def worded_alike(task, turns):
     classes, config = task.initial_state["classes"], task.initial_state["config"]
     order = {tool: {} for name in classes for tool in signatures(name)}
     calls, session = [call for turn in turns for call in turn], ENV.open(task)
-    with bfcl._own_modules("seal_wording"), decimal.localcontext(), mpmath.workprec(mpmath.mp.prec):
-        run = importlib.import_module(bfcl.EXECUTOR).execute_multi_turn_func_call
-        texts = [bfcl._text(call, order) for call in calls]
+    with checker._own_modules("seal_wording"), decimal.localcontext(), mpmath.workprec(mpmath.mp.prec):
+        run = importlib.import_module(checker.EXECUTOR).execute_multi_turn_func_call
+        texts = [checker._text(call, order) for call in calls]
         official, _ = run(texts, config, classes, "seal_wording", task.task_id, task.category == "long_context")
     ours = [session.call(call).raw for call in calls]
-    return all(mine == his for text, mine, his in zip(texts, ours, official) if text != bfcl.NO_SUCH_TOOL)
+    return all(mine == his for text, mine, his in zip(texts, ours, official) if text != checker.NO_SUCH_TOOL)
 
 
 def test_results_are_worded_to_the_byte():
@@ -115,7 +115,7 @@ def test_one_call_a_step_is_as_good():
 def test_another_number_of_turns_is_force_terminated():
     task = TASKS["multi_turn_base_0"]
     turns = in_steps(gold(task))
-    assert official_verdict(task, turns[:2]) == {"valid": False, "error_type": bfcl.FORCE_TERMINATED, "turn": 2}
+    assert official_verdict(task, turns[:2]) == {"valid": False, "error_type": checker.FORCE_TERMINATED, "turn": 2}
     assert not official_verdict(task, [*turns, []])["valid"]
 
 
@@ -125,7 +125,7 @@ def test_a_failed_run_leaves_nothing_for_the_next():
     for _ in range(2):
         assert not official_verdict(task, [[["rm(file_name='final_report.pdf')"]], [], [], []])["valid"]
         assert official_verdict(task, in_steps(gold(task))) == PASSED
-    assert not [key for key in vars(sys.modules[bfcl.EXECUTOR]) if key.endswith("_instance")]
+    assert not [key for key in vars(sys.modules[checker.EXECUTOR]) if key.endswith("_instance")]
     assert not [name for name in sys.modules if name.startswith(f"{WORLDS}.")]
 
 

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.core.env_settings import JudgeParams
 from seal.core.errors import DependencyError, ParamError
+from seal.core.judged import Judged
 from seal.core.types import Call, CallError, Result, Rollout, Step, Verdict
 from seal.diagnose import diagnose
 from seal.env import load_env
+from seal.settings.envs import JudgeParams
 from seal.store.rows import verdict_of, verdict_row
-from seal.train.judged import Judged
 from seal.train.reweight import Factors, WeightParams, weigh
 from seal.verify.graded import Faulty, Played, opinion_of, schema_only
-from seal.verify.judge import LEAST, UNSURE, Unreadable, ask, judge, request_of
-from seal.verify.judge import verdict_of as read_verdict
-from seal.verify.outcome import progress, success
+from seal.verify.judge_model import LEAST, UNSURE, Unreadable, ask, judge, request_of
+from seal.verify.judge_model import verdict_of as read_verdict
+from seal.verify.rollout import progress, success
 from seal.verify.turns import verify
 
 TOOLS = '''

@@ -5,12 +5,11 @@ from tau2_cases import ARMS, CASES, COUNTS, env, mutants, task
 
 from seal.core.errors import ParamError
 from seal.core.types import Call
+from seal.env.tau2.official import official_reward
+from seal.env.tau2.reward import SILENT, communicated, database_matches, do_nothing, judge, official_state, reward_of
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.rollout.engine import Request, play
-from seal.verify.outcome import success
-from seal.verify.rollout import verify_rollout
-from seal.verify.tau2 import SILENT, communicated, database_matches, do_nothing, judge, official_state, reward_of
-from seal.verify.tau2_official import official_reward
+from seal.verify.rollout import success, verify_rollout
 
 NOTHING = {"retail": 7, "airline": 19, "telecom": 0}
 

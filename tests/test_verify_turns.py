@@ -8,7 +8,7 @@ from bfcl_cases import CASES, gold
 from seal.core.types import Call, Rollout, Step
 from seal.env import load_env
 from seal.tools.parse import parse
-from seal.verify.outcome import progress, success, turns_reached
+from seal.verify.rollout import progress, success
 from seal.verify.turns import digest, first_difference, verify
 
 ENVS = {name: load_env(name) for name in ("shop", "compliance", "bfcl")}
@@ -115,5 +115,5 @@ def test_success_needs_every_turn_to_be_reached():
     full = Rollout("r", task.task_id, 0, 0, "off", "", "", tuple(Step(k, 0, "") for k in range(last + 1)), "finished")
     cut = Rollout("r", task.task_id, 0, 0, "off", "", "", full.steps[:last], "step_limit")
     assert success(task, verdicts, full) and not success(task, verdicts, cut)
-    assert (turns_reached(full), turns_reached(cut)) == (last + 1, last)
+    assert (full.turns_reached, cut.turns_reached) == (last + 1, last)
     assert progress(task, verdicts) == 1.0

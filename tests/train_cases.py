@@ -3,8 +3,8 @@
 import random
 from collections.abc import Sequence
 
+from seal.core.judged import Judged
 from seal.core.types import Call, CallError, Diagnosis, Result, Rollout, Step, Tokens, Verdict
-from seal.train.judged import Judged
 
 VOCABULARY = 40
 

@@ -14,7 +14,7 @@ import hashlib, json, os, sys, time
 from pathlib import Path
 from ruamel.yaml import YAML
 from seal.core.errors import ContractError
-from seal.store.repro import write_error
+from seal.workspace.dvc import write_error
 
 stage, key = Path(sys.argv[0]).stem, sys.argv[1]
 load = YAML(typ="safe").load

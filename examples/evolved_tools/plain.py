@@ -4,7 +4,7 @@ from pathlib import Path
 
 from shop_tools import issue_refund, verify_buyer
 
-from seal.integrations.plain import PlainTools
+from seal.integrations.functions import PlainTools
 from seal.interface.state import load_interface
 
 interface = load_interface(Path(__file__).with_name("interface.json"))  # of a round: data/rounds/<id>/interface.json

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParamError("turns", len(turns), f"{task.task_id} has {len(task.turns)} user turns")
     rollout, report = played(env, task, turns), {}
     if args.env == "bfcl":
-        from seal.verify.bfcl import official_verdict
+        from seal.env.bfcl.checker import official_verdict
 
         calls = [[step.calls for step in rollout.steps if step.turn == turn] for turn in range(len(turns))]
         report["official"] = official_verdict(task, calls)
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
         report["official"] = official_answer(task, rollout)
     if env.name == "tau2":
-        from seal.verify.tau2 import verify_conversation
+        from seal.env.tau2.reward import verify_conversation
 
         report["official"] = dict(verify_conversation(env, task, rollout)[0].evidence)
     given = {"turns": len(turns), "of": len(task.turns), "stop_reason": rollout.stop_reason}

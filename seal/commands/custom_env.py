@@ -7,14 +7,14 @@ from seal.core.errors import ParamError, RoundError
 from seal.core.types import Json
 from seal.env import env_of, load_env
 from seal.env.base import Environment, Session
-from seal.store.lineage import Lineage
+from seal.workspace.lineage import Lineage
 
 
 def env_named(name: str) -> Environment:
     """Any environment by its name: with its entry of params.yaml where the workspace has one, else with the defaults.
     Raises ParamError, RoundError for `custom` outside of a workspace."""
-    from seal.core.params import load_params
-    from seal.store.lineage import find_root
+    from seal.settings.params import load_params
+    from seal.workspace.lineage import find_root
 
     if ":" in name:
         return load_env(name)

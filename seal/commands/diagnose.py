@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seal.commands.answers import add_format
+from seal.commands.output import add_format
 from seal.commands.places import add_root, file_place
 from seal.core.errors import ParamError
 

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from seal.core.errors import SealError
-from seal.core.params import load_params
-from seal.store.lineage import Lineage, find_root
+from seal.settings.params import load_params
+from seal.workspace.lineage import Lineage, find_root
 
 NEEDED_GB = 5.0
 

@@ -10,7 +10,7 @@ from typing import Any
 from seal.commands.places import add_root, folder_place
 from seal.core.errors import ParamError
 from seal.core.types import Task
-from seal.evaluate.arms import ARMS, EXPERIMENTS
+from seal.experiment.arms import ARMS, EXPERIMENTS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seal.core.params import load_params
     from seal.env import load_env
-    from seal.evaluate.experiment import records, run_jobs
-    from seal.evaluate.jobs import check_jobs, plan
-    from seal.evaluate.results import restore
-    from seal.store.params_file import as_typed, params_with_preset, parse_settings, read_preset
+    from seal.experiment.jobs import check_jobs, plan
+    from seal.experiment.results import restore
+    from seal.experiment.runs import records, run_jobs
+    from seal.settings.params import load_params
+    from seal.workspace.params_file import as_typed, params_with_preset, parse_settings, read_preset
 
     for option in ("seeds", "rounds", "workers"):
         if getattr(args, option) < 1:
@@ -93,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(tasks: Mapping[str, Task], split: str, found: Sequence[Mapping[str, Any]], results: Path | None) -> None:
     """Print the table, and write the results."""
-    from seal.evaluate.results import write_results
-    from seal.evaluate.summary import summarise, whole
+    from seal.experiment.results import write_results
+    from seal.experiment.summary import summarise, whole
     from seal.report.experiments import experiment_table, label_table, write_curves
 
     scenarios = {id_: task.scenario_id for id_, task in tasks.items()}

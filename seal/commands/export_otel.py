@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from seal.report.otel import Endpoint, send
-    from seal.store.views import open_root
+    from seal.workspace.views import open_root
 
     if args.timeout is not None and not 0 < args.timeout < 3600:
         raise ParamError("--timeout", args.timeout, "seconds, more than 0 and less than an hour")
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(con, rounds: list[str], phase: str | None, rollout: str) -> list[tuple[str, str]]:
     """(round, phase) of what is asked for, in the order of the tree."""
-    from seal.store.views import not_played, rows
+    from seal.workspace.views import not_played, rows
 
     played = rows(con, "SELECT DISTINCT round, phase, depth FROM trajectories WHERE ? IN ('', rollout_id)", [rollout])
     known = sorted({row["round"] for row in played})

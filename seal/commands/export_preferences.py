@@ -12,7 +12,7 @@ from seal.core.errors import ArtifactError, RoundError
 from seal.core.types import Json
 
 if TYPE_CHECKING:
-    from seal.store.lineage import Lineage
+    from seal.workspace.lineage import Lineage
 
 GET = "`seal run` plays it, `dvc repro{0}` too; `dvc pull{0}` fetches what was run elsewhere"
 HELP = "pairs of one task that differ at the diagnosed turn, for trl.DPOTrainer"
@@ -32,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seal.core.params import load_params
+    from seal.settings.params import load_params
     from seal.store.files import atomic_file
-    from seal.store.lineage import Lineage
     from seal.train.preferences import preference_pairs, until_action
+    from seal.workspace.lineage import Lineage
 
     left_out, written, place = 0, 0, file_place("--out", args.out)
     lineage = Lineage(load_params(args.root / "params.yaml"))
@@ -88,7 +88,7 @@ def _decoded(tokenizer: Any, ids: Iterable[int]) -> str:
 
 def _diagnosed(root: Path, lineage: "Lineage", named: Sequence[str]) -> Sequence[str]:
     """The rounds to read: those named, or all that are diagnosed. Raises ArtifactError where the data is not here."""
-    from seal.train.stored import diagnosed_rounds
+    from seal.workspace.lineage import diagnosed_rounds
 
     there = diagnosed_rounds(root, lineage.params.rounds)
     for name in named:
@@ -102,7 +102,7 @@ def _diagnosed(root: Path, lineage: "Lineage", named: Sequence[str]) -> Sequence
 def _tokenizer(root: Path, round_id: str, parent: str) -> Any:
     """That of the policy that played the round, its parent's."""
     from seal.policy import load_policy
-    from seal.store.lineage import path_of
+    from seal.workspace.lineage import path_of
 
     policy = load_policy(path_of(root, parent, "policy"))
     if not hasattr(policy, "tokenizer"):
@@ -112,8 +112,8 @@ def _tokenizer(root: Path, round_id: str, parent: str) -> Any:
 
 def _judged(root: Path, round_id: str) -> list[Any]:
     """The round's collected rollouts, and those of its training where it has any: told where it was not trained."""
-    from seal.store.lineage import path_of
-    from seal.train.stored import read_fresh, read_judged
+    from seal.store.judged import read_fresh, read_judged
+    from seal.workspace.lineage import path_of
 
     collect, verify, diagnose, train = (path_of(root, round_id, x) for x in ("collect", "verify", "diagnose", "train"))
     if not train.is_dir():

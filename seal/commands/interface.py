@@ -7,13 +7,13 @@ from pathlib import Path
 
 from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
-from seal.core.params import load_params
 from seal.core.types import ToolDoc
 from seal.interface.export import mcp_tools, openai_tools
-from seal.interface.operators import count_words
 from seal.interface.render import MODES
 from seal.interface.state import InterfaceState, Item, load_interface
-from seal.store.lineage import Lineage, path_of
+from seal.interface.wording import count_words
+from seal.settings.params import load_params
+from seal.workspace.lineage import Lineage, path_of
 
 PLACES = {"docs": "tool docs", "feedback": "after an error", "hint": "guidance"}
 

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from seal.commands.answers import check_format, form_of, write_answer
+from seal.commands.output import check_format, form_of, write_answer
 from seal.core.errors import ArtifactError, ParamError
 
 TOLD = 20  # malformed lines told one by one

@@ -7,7 +7,7 @@ from tempfile import TemporaryFile
 
 from seal.core.errors import ParamError, RoundError
 from seal.store.files import possible, try_file
-from seal.store.lineage import find_root
+from seal.workspace.lineage import find_root
 
 
 def add_root(parser: argparse.ArgumentParser, of: str = "") -> None:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from seal.core.errors import PLAY, RoundError
-from seal.core.params import Round, load_params
-from seal.store.dvc_lock import recorded
-from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root, path_of
-from seal.store.repro import environment, repro
+from seal.settings.params import Round, load_params
+from seal.workspace.dvc import environment, repro
+from seal.workspace.lineage import STAGES, START_STAGES, Lineage, find_root, path_of
+from seal.workspace.lock import recorded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,10 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from seal.commands.custom_env import changed_tools
-    from seal.core.params import load_params
     from seal.report.tables import results_table
-    from seal.store.lineage import Lineage
-    from seal.store.stale import changed_since
+    from seal.settings.params import load_params
+    from seal.workspace.changes import changed_since
+    from seal.workspace.lineage import Lineage
 
     out = file_place("--out", args.out)
     print(results_table(args.root))

@@ -7,12 +7,12 @@ from typing import Any
 
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError, RoundError
-from seal.core.params import Round, load_params
-from seal.evaluate.arms import ARMS, changes_of
-from seal.store.lineage import Lineage, find_root
-from seal.store.metrics import read_metrics
-from seal.store.params_file import add_round, as_typed, merged, next_id, parse_settings, resolve
-from seal.store.stale import changed_since
+from seal.experiment.arms import ARMS, changes_of
+from seal.settings.params import Round, load_params
+from seal.workspace.changes import changed_since
+from seal.workspace.lineage import Lineage, find_root
+from seal.workspace.metrics import read_metrics
+from seal.workspace.params_file import add_round, as_typed, merged, next_id, parse_settings, resolve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

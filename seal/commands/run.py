@@ -10,11 +10,11 @@ from pathlib import Path
 
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
-from seal.core.params import load_params
-from seal.store.dvc_lock import recorded
-from seal.store.lineage import STAGES, START_STAGES, Lineage, find_root
-from seal.store.params_file import add_preset, check_run, read_preset
-from seal.store.repro import StageError, alive, environment, is_current, stop, tied
+from seal.settings.params import load_params
+from seal.workspace.dvc import StageError, alive, environment, is_current, stop, tied
+from seal.workspace.lineage import STAGES, START_STAGES, Lineage, find_root
+from seal.workspace.lock import recorded
+from seal.workspace.params_file import add_preset, check_run, read_preset
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from seal.core.errors import RoundError
 
 if TYPE_CHECKING:
+    from seal.core.judged import Judged
     from seal.core.labels import Label
     from seal.core.types import Rollout
     from seal.env.base import Environment
-    from seal.train.judged import Judged
 
 SCRIPTED_TASKS, GROUP, RATE = 60, 6, 0.4  # where no round was collected: faulty scripted play
 PRIORITIES = ("fixed", "frequency", "learned")
@@ -19,9 +19,9 @@ PRIORITIES = ("fixed", "frequency", "learned")
 
 def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) -> None:
     """Three tables: the orders, the profile (primary labels of root failing turns), the weights."""
+    from seal.diagnose.judge import relabelled
     from seal.diagnose.worth import Sample, order_by, worth
     from seal.report.tables import text_table
-    from seal.train.fresh import diagnosed
 
     title, env, played = _played(root, round_id, env_name)
     bare = [j for j in played if j.bare] or played
@@ -29,7 +29,7 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
     samples = [Sample(tasks[j.rollout.task_id], j.rollout, j.verdicts, j.diagnoses) for j in bare]
     found = worth(env, samples)
     orders = {name: order_by(name, env, samples) for name in PRIORITIES}
-    judged = {name: diagnosed(env, played, order) for name, order in orders.items()}
+    judged = {name: relabelled(env, played, order) for name, order in orders.items()}
     print(f"{title}: {len(played):,} rollouts, {len(bare):,} of them bare\n")
     print("Place of each label, and what repairing it alone is worth: verdicts that flip per turn that carries it\n")
     rows = [
@@ -62,13 +62,13 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
 
 def _played(root: Path, round_id: str | None, env_name: str | None) -> "tuple[str, Environment, list[Judged]]":
     """A round's collected rollouts (default: the last one collected), or scripted ones where there is none."""
+    from seal.diagnose.judge import judge
     from seal.env import env_of, load_env
-    from seal.train.fresh import judge
 
     if (root / "params.yaml").is_file() and not env_name:
-        from seal.core.params import load_params
-        from seal.store.lineage import Lineage, path_of
-        from seal.train.stored import diagnosed_rounds, read_judged
+        from seal.settings.params import load_params
+        from seal.store.judged import read_judged
+        from seal.workspace.lineage import Lineage, diagnosed_rounds, path_of
 
         lineage = Lineage(load_params(root / "params.yaml"))
         collected = diagnosed_rounds(root, (id for id, _ in lineage.walk() if lineage.parent(id)))

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seal.store.views import open_root
+    from seal.workspace.views import open_root
 
     con = open_root(args.root)
     for line in _episode(con, _find(con, args.rollout), None if args.full else MOST):
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find(con: Any, prefix: str) -> dict[str, Any]:
-    from seal.store.views import rows
+    from seal.workspace.views import rows
 
     found = rows(
         con, "SELECT * FROM trajectories WHERE starts_with(rollout_id, ?) ORDER BY rollout_id LIMIT 6", [prefix]
@@ -46,7 +46,7 @@ def _find(con: Any, prefix: str) -> dict[str, Any]:
 
 def _episode(con: Any, t: dict[str, Any], most: int | None) -> Iterator[str]:
     from seal.store import rows as nouns
-    from seal.store.views import rows
+    from seal.workspace.views import rows
 
     def of(table: str, order: str) -> list[dict[str, Any]]:
         sql = f"SELECT * FROM stored.{table} WHERE round = ? AND rollout_id = ? ORDER BY {order}"
@@ -87,7 +87,7 @@ def _head(t: dict[str, Any]) -> Iterator[str]:
 
 def _tools(con: Any, t: dict[str, Any], task: Task | None) -> Iterator[str]:
     """The tools of the task, each with the cues that its docs held."""
-    from seal.store.views import rows
+    from seal.workspace.views import rows
 
     cues = []
     if t["interface_mode"] in ("full", "docs_only"):

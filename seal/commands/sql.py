@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from seal.commands.answers import add_format, check_format, form_of, write_answer
+from seal.commands.output import add_format, check_format, form_of, write_answer
 from seal.commands.places import add_root
 from seal.core.errors import PLAY, ParamError
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seal.store.views import ask, open_root, unwritten
+    from seal.workspace.views import ask, open_root, unwritten
 
     form = form_of(args.format, args.output)
     limit = args.limit if args.limit is not None else ROWS if form == "table" and not args.output else 0

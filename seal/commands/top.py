@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from seal.report.tables import text_table
-    from seal.store.views import not_played, open_root, rows
+    from seal.workspace.views import not_played, open_root, rows
 
     if args.n < 1:
         raise ParamError("-n", args.n, "at least 1")

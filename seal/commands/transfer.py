@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seal.core.errors import ParamError
-from seal.core.params import Params
-from seal.evaluate.jobs import Job
+from seal.experiment.jobs import Job
+from seal.settings.params import Params
 
 if TYPE_CHECKING:
-    from seal.evaluate.transfer import Place
+    from seal.experiment.transfer import Place
 
 
 def transfer(
@@ -25,7 +25,7 @@ def transfer(
 
     Of an interrupted run, the jobs that are finished: they come in order.
     """
-    from seal.evaluate.transfer import Place, place_of, run_transfer
+    from seal.experiment.transfer import Place, place_of, run_transfer
 
     places = [place_of(params, name, jobs[0].start["policy"]["kind"]) for name in names]
     if (home := Place(jobs[0].env, jobs[0].env_options)) in places:
@@ -54,8 +54,8 @@ def _told(
 ) -> tuple[list[dict[str, Any]], Callable[[Path], None]]:
     """Print the table; its rows, and what writes the results to a folder."""
     from seal.env import load_env
-    from seal.evaluate.results import write_transfer
-    from seal.evaluate.transfer import summarise_transfer
+    from seal.experiment.results import write_transfer
+    from seal.experiment.transfer import summarise_transfer
     from seal.report.transfers import transfer_table
 
     envs: dict[str, Any] = {"": load_env(jobs[0].env, **jobs[0].env_options)}

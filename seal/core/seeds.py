@@ -5,6 +5,7 @@ the byte. Ids use the name, so that no two rollouts of one workspace share an id
 """
 
 import hashlib
+from dataclasses import dataclass
 
 
 def _digest(*parts: object) -> bytes:
@@ -19,3 +20,20 @@ def seed_for(run_seed: int, depth: int, phase: str, step: int = 0, task_id: str 
 def rollout_id(round_id: str, phase: str, step: int, task_id: str, sample: int) -> str:
     """16 hex digits, unique within a workspace."""
     return _digest("rollout", round_id, phase, step, task_id, sample).hex()
+
+
+@dataclass(frozen=True, slots=True)
+class RoundKey:
+    """What names a round and decides its draws: its id, its depth in the tree of rounds, and the run's seed."""
+
+    id: str
+    depth: int
+    run_seed: int
+
+    def seed(self, phase: str, step: int = 0, task_id: str = "", sample: int = 0) -> int:
+        """See `seed_for`."""
+        return seed_for(self.run_seed, self.depth, phase, step, task_id, sample)
+
+    def rollout_id(self, phase: str, step: int, task_id: str, sample: int) -> str:
+        """See `rollout_id`."""
+        return rollout_id(self.id, phase, step, task_id, sample)

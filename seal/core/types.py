@@ -11,6 +11,7 @@ Json = Any
 Split = Literal["train", "dev", "test"]
 Phase = Literal["collect", "train", "evaluate"]
 Mode = Literal["off", "full", "feedback_only", "docs_only"]
+Credit = Literal["rollout", "turn"]  # what an advantage compares: whole rollouts, or each user turn among its like
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ ERROR_KINDS = (
 
 REFUSALS = ("precondition", "permission")  # error kinds that ask for another tool first
 
-# What a cue can be: names of seal.interface.operators, most telling first (the order breaks ties).
+# What a cue can be: names of seal.interface.wording, most telling first (the order breaks ties).
 CUE_KINDS = (
     *("enum", "format", "needs", "role", "returns", "required", "type", "purpose", "range", "unit", "default"),
     *("sibling", "example", "order", "recover", "recover_order", "recover_any", "call_format", "guidance"),
@@ -129,6 +130,23 @@ class Fact:
     kind: str
     value: Json
     documented: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order of operations learned from executions: `tool` needs `prerequisite`.
+
+    support: how often `tool` was refused, then `prerequisite` succeeded, then `tool` did, within one rollout.
+    against: rollouts in which `tool` succeeded although `prerequisite` never had.
+    confidence: lower end of the 90% Wilson interval of support / (support + against), in [0, 1).
+    """
+
+    tool: str
+    prerequisite: str
+    error_kind: str
+    support: int
+    against: int
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +234,11 @@ class Rollout:
     stop_reason: str
     dropped: str = ""
     tokens: Tokens = Tokens()
+
+    @property
+    def turns_reached(self) -> int:
+        """User turns in which the policy (or the gold prefix) said something."""
+        return max((step.turn for step in self.steps), default=-1) + 1
 
     def calls_by_turn(self, n_turns: int) -> list[list[Call]]:
         """All calls of each user turn in order, steps flattened; turns never reached are empty."""

@@ -15,7 +15,7 @@ from seal.diagnose.evidence import Attempt, Goal, TurnEvidence, done_as_asked, i
 from seal.diagnose.finding import Finding
 from seal.diagnose.recovery import recovery
 from seal.diagnose.schema import is_referent, said, schema_faults
-from seal.env.answers import RESPOND
+from seal.env.spoken_answers import RESPOND
 
 SYMPTOM = "symptom"
 SYMPTOM_CONFIDENCE = 0.45

@@ -5,9 +5,9 @@ from importlib import import_module
 from typing import Any
 
 from seal.core.errors import ParamError
-from seal.core.params import Params
-from seal.core.typed import plain
 from seal.env.base import Environment
+from seal.settings.params import Params
+from seal.settings.typed import plain
 
 CLASSES: Mapping[str, str] = {  # module below seal.env -> its Environment
     "shop": "ShopEnv",

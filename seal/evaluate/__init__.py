@@ -1,1 +1,1 @@
-"""Held-out scores with intervals, the gate of new interface items, and multi-seed experiments."""
+"""Held-out tasks: playing them, and their scores with intervals."""

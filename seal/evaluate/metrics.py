@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from seal.core.judged import Judged
 from seal.core.labels import FAILURES
+from seal.core.statistics import Estimate, bootstrap_mean, paired_difference
 from seal.core.types import Json, Task
-from seal.evaluate.statistics import Estimate, bootstrap_mean, paired_difference
 from seal.evaluate.suite import Evaluation
 from seal.interface.state import InterfaceState
-from seal.train.judged import Judged
 
 Rows = Sequence[Mapping[str, Json]]  # of the evaluations table
 Outcomes = dict[tuple[str, int], float]  # (task, trial) -> outcome

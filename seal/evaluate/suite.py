@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seal.core.judged import Judged
 from seal.core.seeds import rollout_id, seed_for
 from seal.core.types import Json, Mode, Rollout, Split, Task
+from seal.diagnose.judge import judge as judge_all
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.policy.base import Limits, Policy
-from seal.rollout.actions import ActionLog
+from seal.rollout.action_cache import ActionLog
 from seal.rollout.engine import Request, play
 from seal.rollout.plan import choose_tasks
+from seal.store.judged import write_judged
 from seal.store.tables import write_table
-from seal.train.fresh import judge as judge_all
-from seal.train.judged import Judged
-from seal.train.stored import write_judged
 
 Row = dict[str, Json]
 
@@ -70,7 +70,7 @@ def held_out(tasks: Sequence[Task], split: Split, n: int, run_seed: int) -> list
 def plan_evaluation(
     tasks: Sequence[Task], params: Any, round_id: str, run_seed: int, shown: Mode
 ) -> list[tuple[Split, Mode, int, Request]]:
-    """(split, mode, trial, request) of everything to play. `params`: seal.core.params.EvaluateParams.
+    """(split, mode, trial, request) of everything to play. `params`: seal.settings.params.EvaluateParams.
 
     The split that is reported plays bare, and so does dev with `measure_dev`; with `measure_on` the former plays in the
     mode `shown`, too ("off": there is nothing to show). The seed of a (task, trial) is the same in every mode and

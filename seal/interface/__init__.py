@@ -1,1 +1,1 @@
-"""The learning interface: cues as data, rendered by pure functions, evolved from the failure profile."""
+"""The learning interface: cues as data, worded and rendered by pure functions."""

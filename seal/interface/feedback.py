@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from seal.core.types import REFUSALS, Call, CallError, Mode, Result, ToolDoc
+from seal.interface.placeholders import Failure, failing_params, failure_of, fill
 from seal.interface.render import by_target, shows_feedback
-from seal.interface.slots import Failure, failing_params, failure_of, fill
 from seal.interface.state import InterfaceState, Item, target_of
 
 SEPARATOR = " | "

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from seal.core.errors import ArtifactError, ParamError, mended_by
 from seal.core.types import CUE_KINDS, Json
-from seal.interface.slots import SLOT, SLOTS
+from seal.interface.placeholders import SLOT, SLOTS
 from seal.store.files import read_json, unlike
 
 VERSION = 2  # the newest of interface.json; see InterfaceState

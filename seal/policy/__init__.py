@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ArtifactError
-from seal.interface.operators import count_words
+from seal.interface.wording import count_words
 from seal.policy.base import Policy
 from seal.store.files import read_json
 

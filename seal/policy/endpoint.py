@@ -14,15 +14,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from seal.client.completions import Unanswered
+from seal.client.completions import asked as ask
 from seal.core.errors import ArtifactError, DependencyError, ParamError
-from seal.core.policy_settings import EndpointParams
-from seal.core.typed import read
 from seal.core.types import Call, Json, ToolDoc
 from seal.policy.base import Action, Limits, Observation
 from seal.policy.chat import CUT, asked, described, responses
 from seal.policy.sampling import request_seed
-from seal.store.completions import Unanswered
-from seal.store.completions import asked as ask
+from seal.settings.policies import EndpointParams
+from seal.settings.typed import read
 from seal.store.files import atomic_file, read_record
 from seal.tools.parse import format_calls
 

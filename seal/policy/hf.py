@@ -19,13 +19,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
-from seal.core.policy_settings import ServeParams
 from seal.policy.base import Action, Limits, Observation
 from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
 from seal.policy.generate import generate
 from seal.policy.sampling import uniforms
 from seal.policy.shards import accelerate_aside, sharded, shards
+from seal.settings.policies import ServeParams
 
 SMOLLM2 = "smollm2"
 LORA_TARGETS = ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj")

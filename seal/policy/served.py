@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seal.client.completions import Unanswered, asked, posted
 from seal.core.errors import DependencyError, ParamError
-from seal.core.policy_settings import ServeParams
 from seal.core.types import Json
 from seal.policy.base import Observation
 from seal.policy.sampling import request_seed
-from seal.store.completions import Unanswered, asked, posted
+from seal.settings.policies import ServeParams
 
 if TYPE_CHECKING:
     from seal.policy.hf import HFPolicy

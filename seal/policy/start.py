@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ParamError
-from seal.core.policy_settings import POLICIES, HfParams
 from seal.core.seeds import seed_for
-from seal.core.typed import read
 from seal.env.base import Environment
+from seal.settings.policies import POLICIES, HfParams
+from seal.settings.typed import read
 
 Progress = Callable[[dict[str, float]], None]
 
@@ -60,7 +60,7 @@ def _write_hf(
     on_progress: Progress | None,
     resume_dir: Path | None,
 ) -> list[float]:
-    from seal.policy.demos import demonstrations
+    from seal.policy.demonstrations import demonstrations
     from seal.policy.hf import HFSpec, new_hf
     from seal.policy.warmstart import sft
 

@@ -6,7 +6,7 @@ from seal.interface.state import load_interface
 from seal.report.data import diff
 from seal.report.tables import label_movers
 from seal.store.files import read_json
-from seal.store.lineage import path_of
+from seal.workspace.lineage import path_of
 
 
 def label_shift(root: Path, before: str, after: str, most: int = 12) -> str:

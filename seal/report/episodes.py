@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from seal.core.judged import Judged
 from seal.core.labels import FAILURES
 from seal.core.types import Call, Diagnosis, Rollout, Task, Verdict
 from seal.tools.parse import format_calls
-from seal.train.judged import Judged
 
 
 @dataclass(frozen=True, slots=True)

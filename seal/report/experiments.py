@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ArtifactError
-from seal.evaluate.results import SCHEMAS, mend, read_result
-from seal.evaluate.summary import whole
+from seal.experiment.results import SCHEMAS, mend, read_result
+from seal.experiment.summary import whole
 from seal.report.tables import NONE, between, compact, text_table
 from seal.store.files import atomic_file
 
@@ -32,7 +32,7 @@ LABELS_LEGEND = (
 
 
 def experiment_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of seal.evaluate.summary.summarise as text: tasks solved, then user turns served; a line an arm."""
+    """Rows of seal.experiment.summary.summarise as text: tasks solved, then user turns served; a line an arm."""
     tables = text_table(HEAD, experiment_rows(rows), LEFT), text_table(TURNS, turn_rows(rows), LEFT)
     return "\n\n".join(tables) + "\n" + LEGEND
 
@@ -52,7 +52,7 @@ def turn_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 def label_table(records: Sequence[Mapping[str, Any]]) -> str:
     """How the start's test turns fail, and each arm's after its last round, as text. `records`: see
-    seal.evaluate.experiment."""
+    seal.experiment.runs."""
     last = {r["arm"]: max(o["depth"] for o in records if o["arm"] == r["arm"]) for r in records}
     first = next(iter(last))
     columns = {"start": (first, 0), **{arm: (arm, depth) for arm, depth in last.items() if depth}}
@@ -98,7 +98,7 @@ def estimate(row: Mapping[str, Any], name: str, sign: str = "") -> tuple[str, st
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A folder of results (see seal.evaluate.results).
+    """A folder of results (see seal.experiment.results).
 
     summary   rows of summary.parquet
     rates     arm -> label -> share of bare test turns after its last round, mean over seeds; "start" is an arm, too

@@ -29,7 +29,7 @@ from seal.report.transfers import LEFT as TRANSFER_LEFT
 from seal.report.transfers import LEGEND as TRANSFER_LEGEND
 from seal.report.transfers import load_transfers, transfer_rows
 from seal.store.files import atomic_file
-from seal.store.views import MEND, missing_tables
+from seal.workspace.views import MEND, missing_tables
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "pyarrow", "duckdb", "great-expectations", "bfcl-eval")
 MOST_CUES = 20

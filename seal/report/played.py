@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from seal.core.types import Diagnosis, Json, Step, Verdict
 from seal.store import rows as nouns
-from seal.store.views import rows
+from seal.workspace.views import rows
 
 if TYPE_CHECKING:
     import duckdb

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from seal.core.errors import ArtifactError
 from seal.core.types import Json, Task
-from seal.interface.uplift import MIN_TASKS, uplifts
+from seal.evolve.uplift import MIN_TASKS, uplifts
 from seal.report.data import Round
 from seal.report.episodes import Episode, episodes_of
-from seal.store.lineage import tasks_path
+from seal.store.judged import read_judged
 from seal.store.tables import tasks_of
-from seal.store.views import MEND, connect, rows
-from seal.train.stored import read_judged
+from seal.workspace.lineage import tasks_path
+from seal.workspace.views import MEND, connect, rows
 
 Interval = tuple[float, float, float]
 
@@ -78,7 +78,7 @@ def stored_validation(rounds: Iterable[Round]) -> str:
 
 
 def _played(r: Round) -> list[dict[str, Json]]:
-    """The rollouts of a round's training steps as seal.interface.uplift reads them."""
+    """The rollouts of a round's training steps as seal.evolve.uplift reads them."""
     success = {row["rollout_id"]: row["success"] for row in r.rows("outcomes", "train")}
     rows = r.rows("trajectories", "train")
     if lacking := next((row["rollout_id"] for row in rows if row["rollout_id"] not in success), ""):

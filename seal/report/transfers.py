@@ -1,4 +1,4 @@
-"""What trained policies do elsewhere (seal.evaluate.transfer): as a text table, and as the page shows it."""
+"""What trained policies do elsewhere (seal.experiment.transfer): as a text table, and as the page shows it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from seal.evaluate.results import rows_like
+from seal.experiment.results import rows_like
 from seal.report.experiments import estimate
 from seal.report.tables import NONE, text_table
 
@@ -22,7 +22,7 @@ SCHEMA = pa.schema(
 
 
 def transfer_table(rows: Sequence[Mapping[str, Any]], home: str) -> str:
-    """Rows of seal.evaluate.transfer.summarise_transfer as text. `home`: the environment that was trained in."""
+    """Rows of seal.experiment.transfer.summarise_transfer as text. `home`: the environment that was trained in."""
     return text_table(HEAD, transfer_rows(rows, f"{home} (home)"), LEFT) + "\n" + LEGEND
 
 

@@ -6,7 +6,7 @@ from seal.core.types import Phase, Rollout, Task
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.policy.base import Limits, Policy
-from seal.rollout.actions import ActionLog
+from seal.rollout.action_cache import ActionLog
 from seal.rollout.engine import play
 from seal.rollout.plan import choose_tasks, requests_for
 
@@ -29,7 +29,7 @@ def collect(
     chosen: Sequence[Task] | None = None,
     log: ActionLog | None = None,
 ) -> list[Rollout]:
-    """Rollouts of one batch of groups, groups adjacent. `params`: seal.core.params.CollectParams.
+    """Rollouts of one batch of groups, groups adjacent. `params`: seal.settings.params.CollectParams.
 
     Training steps call it with phase "train" and their step: fresh tasks and seeds. Known-bad tasks are left out.
     `chosen`: the tasks to play, instead of a draw. `log`: see seal.rollout.engine.play.

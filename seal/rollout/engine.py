@@ -7,7 +7,7 @@ from seal.core.types import Rollout
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.policy.base import Action, Limits, Policy
-from seal.rollout.actions import ActionLog
+from seal.rollout.action_cache import ActionLog
 from seal.rollout.episode import Episode, Request
 
 __all__ = ["Limits", "Request", "play"]

@@ -1,1 +1,1 @@
-"""Artifacts on disk: schemas, byte-stable Parquet, contracts, DuckDB views, lineage."""
+"""Artifacts on disk: schemas, byte-stable Parquet, contracts."""

@@ -153,7 +153,7 @@ def diagnosis_of(row: Row) -> Diagnosis:
 
 
 def item_row(item: Any, count: Callable[[str], int], uplift: Mapping[str, Json]) -> Row:
-    """`item`: seal.interface.state.Item; `uplift`: its row of seal.interface.uplift, or nothing."""
+    """`item`: seal.interface.state.Item; `uplift`: its row of seal.evolve.uplift, or nothing."""
     return {
         "item": item.id,
         "kind": item.kind,

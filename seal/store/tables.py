@@ -171,7 +171,7 @@ def rows_of_items(
     uplifts: Iterable[Mapping[str, Json]] = (),
     count: Callable[[str], int] = lambda text: len(text.split()),
 ) -> list[Row]:
-    """Rows of interface_items. `items`: seal.interface.state.Item; `uplifts`: rows of seal.interface.uplift, if any;
+    """Rows of interface_items. `items`: seal.interface.state.Item; `uplifts`: rows of seal.evolve.uplift, if any;
     `count`: tokens of a text (words)."""
     worth = {row["item"]: row for row in uplifts}
     key = {"round": round_id, "interface_hash": interface_hash}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from seal.core.errors import ArtifactError
+from seal.core.judged import Judged
 from seal.core.types import Rollout
 from seal.train.advantage import (
     Advantages,
@@ -19,7 +20,6 @@ from seal.train.advantage import (
     partial_credit,
     turn_advantages,
 )
-from seal.train.judged import Judged
 from seal.train.reweight import (
     AFTER_FAILURE,
     DROPPED,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from seal.core.judged import Judged
 from seal.train.batch import Batch
-from seal.train.judged import Judged
 from seal.train.reweight import TurnWeight
 from seal.train.settings import StepMetrics
 

@@ -10,8 +10,8 @@ import torch
 
 from seal.train.batch import Batch
 from seal.train.objective import Example, Objective, descend
-from seal.train.plain import frozen, token_logprobs
 from seal.train.settings import CPU_ROWS, OptimSettings
+from seal.train.updates import frozen, token_logprobs
 
 AT_ONCE = CPU_ROWS // 2  # pairs of one forward pass
 

@@ -3,21 +3,20 @@
 Torch and TRL load when `train_round` runs, not on import.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ArtifactError, ParamError
+from seal.core.judged import Judged
 from seal.core.seeds import seed_for
-from seal.core.types import Diagnosis, Rollout, Verdict
+from seal.core.types import Credit
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
-from seal.train.advantage import Credit
 from seal.train.batch import Batch, TrainRow, assemble
 from seal.train.curve import curve_row, weight_row
-from seal.train.fresh import Fresh, faded, groups_without_signal
-from seal.train.judged import Judged
+from seal.train.on_policy import Fresh, faded, groups_without_signal
 from seal.train.ranks import gathered, rank
 from seal.train.replay import KEPT, drawn, worth_replaying
 from seal.train.reweight import Factors, WeightParams, update_factors
@@ -46,22 +45,6 @@ class TrainResult:
     curve: list[dict[str, Any]] = field(default_factory=list)
     factors: Factors = Factors()
     replay: list[TrainRow] = field(default_factory=list)
-
-
-def pair(
-    rollouts: Sequence[Rollout],
-    verdicts: Mapping[str, Sequence[Verdict]],
-    diagnoses: Mapping[str, Sequence[Diagnosis]],
-    outcomes: Mapping[str, tuple[bool, float]],
-) -> list[Judged]:
-    """Stored rollouts with what the verify and diagnose stages wrote, by rollout id; outcomes: (success, progress)."""
-    try:
-        return [
-            Judged(r, tuple(verdicts[r.rollout_id]), tuple(diagnoses.get(r.rollout_id, ())), *outcomes[r.rollout_id])
-            for r in rollouts
-        ]
-    except KeyError as error:
-        raise ArtifactError("verdict of rollout", error.args[0], "run the round's verify stage again") from None
 
 
 def train_round(
@@ -178,7 +161,7 @@ class Loop:
     def run(self, policy: Any, settings: OptimSettings, resume_dir: Path | None = None) -> None:
         """Optimise over all steps, from where `resume_dir` left off."""
         from seal.train import resume
-        from seal.train.plain import adamw
+        from seal.train.updates import adamw
 
         if self.params.algorithm == "grpo":
             from seal.train.grpo import train

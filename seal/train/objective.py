@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from seal.train.batch import Batch, TrainRow
-from seal.train.plain import updates_of
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
+from seal.train.updates import updates_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from seal.core.judged import Judged
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, Condition, TrainRow, training_view
-from seal.train.judged import Judged
 from seal.train.reweight import NOT_THE_POLICY, Factors, TurnWeight, WeightParams, normalise, root_failures, strength
 
 

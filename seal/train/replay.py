@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from seal.core.judged import Judged
 from seal.store.tables import read_table
 from seal.train.batch import Batch, TrainRow
-from seal.train.judged import Judged
 
 KEPT = 4096  # rows, the newest
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from seal.core.errors import ArtifactError
+from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
-from seal.train.judged import Judged
 
 Granularity = Literal["turn", "trajectory", "none"]
 FULL_SUPPORT = 32  # labels seen before a count alone is trusted in full, as in the published code

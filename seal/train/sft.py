@@ -5,14 +5,14 @@ from functools import partial
 
 import torch
 
+from seal.core.judged import Judged
 from seal.core.labels import Label
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, Condition, make_batch, tokens_by_turn, training_view
-from seal.train.judged import Judged
 from seal.train.objective import Example, Objective, descend
-from seal.train.plain import token_logprobs
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, weigh
 from seal.train.settings import OptimSettings
+from seal.train.updates import token_logprobs
 
 
 def demonstrations(

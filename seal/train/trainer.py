@@ -21,10 +21,10 @@ from trl.trainer.utils import add_fused_lm_head, pad, split_tensor_dict
 
 from seal.policy.shards import sharded
 from seal.train.batch import Batch, TrainRow
-from seal.train.plain import fill
 from seal.train.ranks import Rank, gathered, rank
 from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
 from seal.train.shared import add_scored_head, can_share, shared_scores
+from seal.train.updates import fill
 
 # TRL's name -> ours; of two with one name a loss has one
 MEASURED = {

@@ -1,7 +1,7 @@
 """BFCL's official verdict on a question that is answered in words, in the words of its runner."""
 
 from seal.core.types import Json, Rollout, Task
-from seal.env.answers import RESPOND, accepted
+from seal.env.spoken_answers import RESPOND, accepted
 
 NOT_FOUND, NO_MESSAGE = "agentic:answer_not_found", "agentic:no_last_message"
 

@@ -2,7 +2,7 @@
 
 checker  a function of the user's: sure, unless it returns a confidence of its own
 schema   only that calls were made and each tool's last call ran: says little, so little is trusted
-judge    a model behind an endpoint (seal.verify.judge)
+judge    a model behind an endpoint (seal.verify.judge_model)
 
 The confidence travels from the verdict to the turn's labels and scales its weight in training towards 1.
 """
@@ -16,7 +16,7 @@ from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Result, Task, Verdict
 from seal.env.base import Environment
 from seal.env.limit import TimedOut, time_limit
-from seal.verify.judge import Unreadable, judge
+from seal.verify.judge_model import Unreadable, judge
 
 SCHEMA_CONFIDENCE = 0.3
 SECONDS = 60.0  # of computing, for a checker and the module it is in

@@ -6,8 +6,8 @@ from typing import Any
 
 from seal.core.types import Fact, Task, ToolDoc
 from seal.env.base import Documented
-from seal.env.bfcl.course import Courses
 from seal.env.bfcl.data import load_docs, load_tasks
+from seal.env.bfcl.gold_reuse import Courses
 from seal.env.bfcl.package import package_version
 from seal.env.bfcl.session import BfclSession
 

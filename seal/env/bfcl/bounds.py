@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seal.core.types import Json
-from seal.env.bfcl.plain import MAX_ENTRIES, entries
+from seal.env.bfcl.values import MAX_ENTRIES, entries
 from seal.env.limit import TimedOut, time_limit
 
 __all__ = ["TimedOut", "endless", "refusal", "time_limit"]  # the limit goes by this name too

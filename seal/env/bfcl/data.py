@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from seal.core.types import Fact, Json, Param, Task, ToolDoc, UserTurn
-from seal.env.bfcl.bad import known_bad
+from seal.env.bfcl.known_bad import known_bad
 from seal.env.bfcl.package import CATEGORIES, MODULES, lines
 from seal.env.bfcl.world import signatures
 from seal.tools.literal import call_of, tree_of

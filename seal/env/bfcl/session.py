@@ -13,7 +13,7 @@ from typing import Any
 from seal.core.types import Call, Json, Result
 from seal.env.bfcl import bounds
 from seal.env.bfcl.dispatch import FAILED, FORBIDDEN, worded
-from seal.env.bfcl.plain import SCALARS, copied, first_unlike, public_state, unlike
+from seal.env.bfcl.values import SCALARS, copied, first_unlike, public_state, unlike
 from seal.env.bfcl.world import instances, own_method, reaching, signatures
 from seal.env.limit import TimedOut, time_limit
 from seal.tools.shapes import error_kind

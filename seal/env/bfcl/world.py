@@ -17,7 +17,7 @@ from typing import Any
 from seal.core.errors import ParamError
 from seal.core.types import Json
 from seal.env.bfcl.package import EXTENSIONS, MODULES, module
-from seal.env.bfcl.plain import copied
+from seal.env.bfcl.values import copied
 
 _STATELESS = "MathAPI"  # has no scenario to load
 _COPIED_ON_LOAD = "DEFAULT_STATE"  # the official _load_scenario deep-copies it

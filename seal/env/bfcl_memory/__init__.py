@@ -6,7 +6,7 @@ the next, and on to the questions. Two honest ways to play it:
 - `tasks()`: the questions over a memory that the scripted note-taker wrote, the same for every policy. They measure
   reading a memory, cost one turn each, and can be trained on.
 - `conversation`, `after`, `question`: the policy writes the memory itself, conversation by conversation, and is asked
-  over what it wrote, as the official harness does it. seal.evaluate.memory plays that.
+  over what it wrote, as the official harness does it. seal.evaluate.memory_benchmark plays that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from functools import cached_property
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Fact, Json, Task, ToolDoc
-from seal.env.answers import AnswerSession
 from seal.env.base import Documented
 from seal.env.bfcl.data import facts_of
 from seal.env.bfcl.package import lines, package_version
 from seal.env.bfcl_memory import data
 from seal.env.bfcl_memory.backend import BACKENDS
 from seal.env.bfcl_memory.session import MemorySession
+from seal.env.spoken_answers import AnswerSession
 
 SCENARIOS = tuple(data.SPLITS)
 

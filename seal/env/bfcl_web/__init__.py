@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 from seal.core.errors import DependencyError
 from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
-from seal.env.answers import RESPOND, AnswerSession
 from seal.env.base import Documented
-from seal.env.bfcl.bad import known_bad
 from seal.env.bfcl.data import doc_of, facts_of
+from seal.env.bfcl.known_bad import known_bad
 from seal.env.bfcl.package import lines, package_version
 from seal.env.bfcl_memory.data import ANSWER_FORMAT, prompts
 from seal.env.bfcl_web.engine import SERVICE, Engine
 from seal.env.bfcl_web.fetch import Bounds
 from seal.env.bfcl_web.session import TOOLS, SilentSession, WebSession, package
+from seal.env.spoken_answers import RESPOND, AnswerSession
 
 KEY = "SERPAPI_API_KEY"
 FILE = "BFCL_v4_web_search.json"

@@ -7,9 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from seal.core.env_settings import CustomParams
 from seal.core.errors import ParamError, RoundError
-from seal.core.typed import read
 from seal.core.types import Fact, Task, ToolDoc
 from seal.env.base import Documented, Session
 from seal.env.custom.functions import PythonTools
@@ -18,7 +16,9 @@ from seal.env.custom.schema import facts_of
 from seal.env.custom.server import McpTools
 from seal.env.custom.source import Source
 from seal.env.custom.tasks import load_tasks
-from seal.store.lineage import find_root
+from seal.settings.envs import CustomParams
+from seal.settings.typed import read
+from seal.workspace.lineage import find_root
 
 OWN_GRADERS = ("schema", "judge")  # names a turn's `check` may have beside those of functions
 

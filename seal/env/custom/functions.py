@@ -14,7 +14,7 @@ from typing import Any
 
 from seal.core.errors import ParamError
 from seal.core.types import ERROR_KINDS, Call, Json, Result
-from seal.env.custom.plain import attributes, is_opaque, plain
+from seal.env.custom.json_values import attributes, is_opaque, plain
 from seal.env.custom.signature import Refused, bind, doc_of, hints_of
 from seal.env.custom.source import SECONDS, Source
 from seal.env.limit import TimedOut, time_limit

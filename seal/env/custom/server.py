@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seal.core.env_settings import McpParams
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Json, Result
 from seal.env.custom.functions import result_of
 from seal.env.custom.schema import tool_doc
+from seal.settings.envs import McpParams
 from seal.tools.shapes import error_kind
 
 START_SECONDS, STOP_SECONDS = 60.0, 10.0

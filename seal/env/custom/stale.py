@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from seal.core.errors import SealError
-from seal.core.typed import plain
 from seal.env.custom import CustomEnv, workspace
-from seal.store.lineage import Lineage, tasks_path
+from seal.settings.typed import plain
 from seal.store.tables import tasks_of
+from seal.workspace.lineage import Lineage, tasks_path
 
 CHANGED = "its tools or tasks"
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seal.core.errors import ParamError
-from seal.core.params import load_yaml
-from seal.core.typed import read
 from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
-from seal.env.custom.plain import plain
+from seal.env.custom.json_values import plain
+from seal.settings.params import load_yaml
+from seal.settings.typed import read
 from seal.tools.literal import NotACall, call_of, tree_of
 from seal.tools.schema import signature_of
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from seal.client.completions import Unanswered, completion
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, Json
 from seal.env.tau2.package import text as data_text
 from seal.env.tau2.user import Act, UserFailed
-from seal.store.completions import Unanswered, completion
 from seal.store.files import read_record
 
 GREETING = "Hi! How can I help you today?"  # the official agents' first message, said for every policy

@@ -1,0 +1,32 @@
+"""Played rollouts with everything the verifier and the diagnosis say about them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from seal.core.judged import Judged
+from seal.core.types import Rollout
+from seal.diagnose.diagnosis import diagnose
+from seal.env.base import Environment
+from seal.verify.rollout import progress, success, verify_rollout
+
+
+def judge(env: Environment, rollouts: Sequence[Rollout], priority: Sequence[str]) -> list[Judged]:
+    """Verify and diagnose rollouts, in their order."""
+    tasks = {task.task_id: task for task in env.tasks()}
+    judged = []
+    for rollout in rollouts:
+        task = tasks[rollout.task_id]
+        verdicts = verify_rollout(env, task, rollout)
+        diagnoses = diagnose(env, task, rollout, verdicts, priority)
+        passed = success(task, verdicts, rollout)
+        judged.append(Judged(rollout, tuple(verdicts), tuple(diagnoses), passed, progress(task, verdicts)))
+    return judged
+
+
+def relabelled(env: Environment, judged: Sequence[Judged], priority: Sequence[str]) -> list[Judged]:
+    """The same rollouts and verdicts, labelled by another priority."""
+    tasks = {task.task_id: task for task in env.tasks()}
+    return [
+        replace(j, diagnoses=tuple(diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, priority)))
+        for j in judged
+    ]

@@ -1,0 +1,30 @@
+"""What a policy that does nothing scores: where that is not nothing, a score says little without it."""
+
+from typing import Any
+
+from seal.core.types import Task
+from seal.env.base import Environment
+from seal.evaluate.suite import Evaluation
+
+
+def idle(env: Environment, evaluation: Evaluation, split: str = "test") -> dict[str, Any]:
+    """`{"do_nothing": {"mean", "n", "by_category"}}` over the tasks of a split that were played bare, for metrics.json.
+
+    Only tau2 rewards doing nothing; elsewhere a turn with gold calls and no call is never valid, and this is empty.
+    """
+    if env.name != "tau2":
+        return {}
+    from seal.env.tau2.reward import SILENT, judge
+
+    played = {h.task.task_id: h.task for h in evaluation.held if (h.split, h.mode) == (split, "off")}
+    rewards = {task.task_id: judge(env, task, [SILENT]).value for task in played.values()}
+    by_category: dict[str, list[Task]] = {}
+    for task in played.values():
+        by_category.setdefault(task.category, []).append(task)
+
+    def share(tasks: list[Task]) -> float:
+        return round(sum(rewards[task.task_id] for task in tasks) / len(tasks), 6)
+
+    categories = {name: share(by_category[name]) for name in sorted(by_category)}
+    whole = share(list(played.values())) if played else 0.0
+    return {"do_nothing": {"mean": whole, "n": len(played), "by_category": categories}}

@@ -1,0 +1,56 @@
+"""Interfaces that do not evolve: what the evolved one is compared with."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from seal.core.types import Fact
+from seal.interface.state import InterfaceState, Item, target_of
+from seal.interface.wording import count_words, note, notes_of
+from seal.tools.prose import enum_in_text, one_of
+
+
+def static(facts: Sequence[Fact]) -> InterfaceState:
+    """Everything the docs do not tell, at once."""
+    return InterfaceState(tuple(cue.item() for cue in notes_of(facts)))
+
+
+def published(facts: Sequence[Fact], call_format: str = "") -> InterfaceState:
+    """The published annotation (arXiv 2605.24426, Appendix D): "[required]" marks and the allowed values of a schema.
+
+    A schema's list of values says nothing about which user word stands for which code, so neither does this. The closed
+    lexicon of the "words" format has the values, but neither "of" nor a mark, and every parameter there is required: it
+    gets the values alone, for a policy that meets <unk> beside each parameter solves nothing.
+    """
+    items, words = [], call_format == "words"
+    for fact in facts:
+        target = target_of(fact.tool, fact.param)
+        if fact.kind == "required" and fact.value and not words:
+            items.append(Item("required", target, "docs", "[required]", "", ""))
+        elif fact.kind == "enum":
+            values = enum_in_text(fact.value) if isinstance(fact.value, str) else fact.value
+            codes = sorted(map(str, values.values() if isinstance(values, Mapping) else values))
+            items.append(Item("enum", target, "docs", " ".join(codes) if words else one_of(codes), "", ""))
+    return InterfaceState(tuple(sorted(items, key=lambda item: (item.target, item.kind, item.text))))
+
+
+def random_items(
+    facts: Sequence[Fact], tokens: int, seed: int, count: Callable[[str], int] = count_words
+) -> InterfaceState:
+    """The placebo: texts of true cues at wrong places (never their own), up to `tokens` tokens.
+
+    Texts of tools go to tools and texts of parameters to parameters, so that only their truth is lost.
+    """
+    rng = random.Random(seed)
+    cues = notes_of(facts)
+    places = sorted({cue.target for cue in cues} | {target_of(fact.tool, fact.param) for fact in facts})
+    said = {(cue.target, cue.text) for fact in facts if (cue := note(fact))}
+    rng.shuffle(cues)
+    items, spent = [], 0
+    for cue in cues:
+        is_param = bool(cue.fact and cue.fact.param)
+        wrong = [p for p in places if ("." in p) == is_param and p != cue.target and (p, cue.text) not in said]
+        if wrong and spent + count(cue.text) <= tokens:
+            items.append(Item(cue.kind, rng.choice(wrong), "docs", cue.text, "", ""))
+            spent += count(cue.text)
+    unique = {item.id: item for item in items}
+    return InterfaceState(tuple(sorted(unique.values(), key=lambda item: (item.target, item.kind, item.text))))

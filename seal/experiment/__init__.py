@@ -1,0 +1,1 @@
+"""Multi-seed comparisons: arms as data, lines of rounds, their results and what they say."""

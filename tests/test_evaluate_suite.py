@@ -11,7 +11,7 @@ from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
 from seal.evaluate.suite import evaluate_policy, plan_evaluation
-from seal.evolve.fixed import static
+from seal.evolve.baselines import static
 from seal.interface import wording
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy, GoldPolicy

@@ -7,7 +7,7 @@ import pytest
 
 from seal.core.labels import FAILURES
 from seal.core.types import CUE_KINDS, ERROR_KINDS, Call, Fact, Order, Param, ToolDoc
-from seal.evolve.propose import WEIGHTS
+from seal.evolve.candidates import WEIGHTS
 from seal.interface import wording
 from seal.interface.placeholders import SLOT, SLOTS, failing_params, failure_of, fill
 from seal.tools.phrases import FACT_TEXTS
@@ -73,7 +73,7 @@ def test_mined_order():
 
 def test_mined_order_carries_its_counts_and_is_told_after_a_refusal():
     orders = Order("refund", "verify", "precondition", 4, 1, 0.6)
-    assert wording.order(orders).basis == "refused until verify succeeded 4 times, fine without it 1 times"
+    assert wording.order(orders).counts == "refused until verify succeeded 4 times, fine without it 1 times"
     cue = wording.recovery_order(orders)
     assert (cue.kind, cue.target, cue.where) == ("recover_order", "refund", "feedback")
     assert cue.text == "verify must succeed first"

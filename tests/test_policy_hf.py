@@ -12,10 +12,11 @@ from test_policy_chat import CHATML, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
+from seal.core.seeds import RoundKey
 from seal.core.types import Task, UserTurn
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
-from seal.evolve.evolution import next_interface
+from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy import counter_of, load_policy, look_at
 from seal.policy.base import Limits, Observation
@@ -263,7 +264,7 @@ def test_a_budget_of_an_hf_policy_is_in_its_tokens(base):
     ]
     for plays, cues in ((GoldPolicy(), 12), (policy, 3)):
         params = round_params(token_budget=60)
-        found = next_interface(env, plays, InterfaceState(), judged, failures, params, "r1", 1, 0)
+        found = next_interface(env, plays, InterfaceState(), judged, failures, params, RoundKey("r1", 1, 0))
         assert sum(map(counter_of(plays), (item.text for item in found.state.active))) <= 60
         assert [row["tokens"] for row in found.changes] == [counter_of(plays)(row["text"]) for row in found.changes]
         assert len(found.state.active) >= cues

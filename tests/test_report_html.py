@@ -14,11 +14,11 @@ from seal.commands import report as command
 from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.diagnose.judge import judge
-from seal.diagnose.score import Row, write_rows
+from seal.diagnose.proof.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
 from seal.evaluate.suite import evaluate_policy, write_evaluation
-from seal.evolve.fixed import static
+from seal.evolve.baselines import static
 from seal.experiment.results import record, write_results, write_transfer
 from seal.experiment.summary import summarise
 from seal.experiment.transfer import summarise_transfer

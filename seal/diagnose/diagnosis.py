@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 from seal.core.labels import DEFAULT_PRIORITY, Label
 from seal.core.types import Call, Diagnosis, Result, Rollout, Step, Task, Verdict
-from seal.diagnose import rules
-from seal.diagnose.evidence import (
+from seal.diagnose import label_rules as rules
+from seal.diagnose.primary_label import Finding, parse_priority, primary
+from seal.diagnose.root_cause import Alignment
+from seal.diagnose.trace import Trace
+from seal.diagnose.turn_evidence import (
     Goal,
     TurnEvidence,
     align,
@@ -13,11 +16,7 @@ from seal.diagnose.evidence import (
     facts_by_place,
     garbled_of,
 )
-from seal.diagnose.finding import Finding
-from seal.diagnose.graded import explain_graded
-from seal.diagnose.priority import parse_priority, primary
-from seal.diagnose.roots import Alignment
-from seal.diagnose.trace import Trace
+from seal.diagnose.without_gold import explain_graded
 from seal.env.base import Environment
 
 INHERITED, LATENT, NOT_REACHED, RECOVERED = "inherited", "latent", "not_reached", "recovered"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from seal.core.labels import Label
-from seal.diagnose.evidence import Attempt, TurnEvidence, key
-from seal.diagnose.finding import Finding
+from seal.diagnose.primary_label import Finding
+from seal.diagnose.turn_evidence import Attempt, TurnEvidence, key
 
 REPEATED, IGNORED, GAVE_UP = 1.0, 0.9, 0.7
 UNSEEN = 0.4  # the record ends with the error: whether the policy saw it is not known

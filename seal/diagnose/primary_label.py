@@ -1,22 +1,36 @@
-"""Which of a turn's labels is its primary one."""
+"""A label of a turn, and which of a turn's labels is its primary one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, NOT_THE_POLICY, Label
-from seal.diagnose.finding import Finding
+from seal.core.types import Json
 
 LEARNED = "learned"
-DRAWN = ("frequency", LEARNED)  # from a round's rollouts: seal.diagnose.worth
+DRAWN = ("frequency", LEARNED)  # from a round's rollouts: seal.diagnose.label_worth
 NAMED = ("fixed", *DRAWN)
 CERTAIN = 0.5  # a finding below this is primary only where there is no other
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A label of a turn, before one is made primary. `confidence` in (0, 1]; `step` -1: the turn as a whole."""
+
+    label: Label
+    detail: str = ""
+    tool: str = ""
+    parameter: str = ""
+    step: int = -1
+    confidence: float = 1.0
+    evidence: Mapping[str, Json] = field(default_factory=dict)
 
 
 def parse_priority(names: Sequence[str] | str) -> tuple[Label, ...]:
     """A full order of failures: the named ones first, the others after them in their default order.
 
-    An order with a name (NAMED) is the default one here: what data make of it is in seal.diagnose.worth.
+    An order with a name (NAMED) is the default one here: what data make of it is in seal.diagnose.label_worth.
 
     Raises ParamError for a name that is no failure label, or one that occurs twice.
     """

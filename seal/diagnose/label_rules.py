@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from seal.core.labels import Label
 from seal.core.types import REFUSALS, Json
-from seal.diagnose.evidence import Attempt, Goal, TurnEvidence, done_as_asked, is_invalid, key
-from seal.diagnose.finding import Finding
+from seal.diagnose.primary_label import Finding
 from seal.diagnose.recovery import recovery
 from seal.diagnose.schema import is_referent, said, schema_faults
+from seal.diagnose.turn_evidence import Attempt, Goal, TurnEvidence, done_as_asked, is_invalid, key
 from seal.env.spoken_answers import RESPOND
 
 SYMPTOM = "symptom"

@@ -26,7 +26,7 @@ from seal.core.types import (
 )
 from seal.evolve.baselines import published, random_items, static
 from seal.evolve.evidence import Evidence
-from seal.evolve.guard import guard_for, leaks, words
+from seal.evolve.guard import guard_for, words
 from seal.evolve.orders import executions_of_rollouts, find_orders
 from seal.evolve.selection import Reader, evolve
 from seal.interface.feedback import feedback, parse_feedback
@@ -72,13 +72,13 @@ def cue(text, kind="enum", target="refund.reason"):
     ],
 )
 def test_a_cue_says_only_what_has_a_source(text, reason):
-    found = leaks(cue(text), FACTS, DOCS, [task()])
+    found = guard_for(FACTS, DOCS, [task()]).reasons(cue(text))
     assert bool(found) is bool(reason) and all(reason in text for text in found)
 
 
 def test_a_run_of_words_of_a_task_is_no_cue():
     sentence = "give it back who check money"
-    found = leaks(cue(sentence), FACTS, DOCS, [task(message=sentence)])
+    found = guard_for(FACTS, DOCS, [task(message=sentence)]).reasons(cue(sentence))
     assert found and "task text" in found[0]
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, NOT_THE_POLICY, Label
-from seal.core.types import Json
+from seal.core.types import Diagnosis, Json
 
 LEARNED = "learned"
 DRAWN = ("frequency", LEARNED)  # from a round's rollouts: seal.diagnose.label_worth
@@ -42,6 +42,28 @@ def parse_priority(names: Sequence[str] | str) -> tuple[Label, ...]:
             raise ParamError("diagnose.priority", name, f"each of these at most once: {', '.join(known)}")
     named = [known[name] for name in names]
     return (*named, *(label for label in DEFAULT_PRIORITY if label not in named))
+
+
+def labels_of(
+    turn: int,
+    findings: Sequence[Finding],
+    priority: Sequence[Label] = DEFAULT_PRIORITY,
+    source: int | None = None,
+    trust: float = 1.0,
+) -> list[Diagnosis]:
+    """The labels of a turn, the primary one first.
+
+    `source`: the earlier turn that this one follows from; None: it is a root. `trust`: confidence of the verdict.
+    """
+    first, more = primary(findings, priority), {} if source is None else {"from_turn": source}
+    return [
+        Diagnosis(
+            *(turn, f.label.value, f.detail, i == first, source is None, f.tool, f.parameter, f.step),
+            evidence={**f.evidence, **more},
+            confidence=f.confidence * trust,
+        )
+        for i, f in sorted(enumerate(findings), key=lambda pair: pair[0] != first)
+    ]
 
 
 def primary(findings: Sequence[Finding], priority: Sequence[Label] = DEFAULT_PRIORITY) -> int:

@@ -12,7 +12,7 @@ from seal.core.labels import SUCCESSES, Label
 from seal.core.types import REFUSALS, Diagnosis, Step, ToolDoc, Verdict
 from seal.diagnose.label_rules import ARGUMENT_ERRORS
 from seal.diagnose.messages import Conversation
-from seal.diagnose.primary_label import Finding, primary
+from seal.diagnose.primary_label import Finding, labels_of
 from seal.diagnose.schema import schema_faults
 from seal.diagnose.turn_evidence import Attempt, Garbled, attempts_of, garbled_of, key
 
@@ -27,11 +27,7 @@ def diagnose_log(talk: Conversation) -> list[Diagnosis]:
         places = [(turn, s, c) for s, step in enumerate(steps) for c in range(len(step.calls))]
         silent = frozenset(i for i, place in enumerate(places) if place in talk.unanswered)
         findings = findings_of(attempts_of(steps), garbled_of(steps), talk.docs, steps, silent)
-        first = primary(findings)
-        for i in sorted(range(len(findings)), key=lambda i: (i != first, i)):
-            f = findings[i]
-            where = {"tool": f.tool, "parameter": f.parameter, "step": f.step, "confidence": f.confidence}
-            rows.append(Diagnosis(turn, f.label.value, f.detail, i == first, evidence=dict(f.evidence), **where))
+        rows += labels_of(turn, findings)
     return rows
 
 
@@ -103,9 +99,9 @@ def _of_call(attempt: Attempt, unknown: bool, docs: Mapping[str, ToolDoc]) -> li
         return [
             Finding(Label.INVALID_TOOL_CALL, "unknown_tool", name, step=step, confidence=1.0 if attempt.error else 0.6)
         ]
-    broken = schema_faults(attempt.call, docs[name], attempt.error == "wrong_type") if name in docs else []
+    broken = schema_faults(attempt.call, docs[name], attempt.error == "wrong_type") if name in docs else {}
     sure = 0.95 if attempt.error else 0.6
-    found = [Finding(Label.ARGUMENT_MISMATCH, f.detail, name, f.parameter, step, sure) for f in broken]
+    found = [Finding(Label.ARGUMENT_MISMATCH, fault, name, param, step, sure) for param, fault in broken.items()]
     evidence = {"error": attempt.raw[:200]} if attempt.error else {}
     if attempt.error in REFUSALS:
         found.append(Finding(Label.CONSTRAINT_VIOLATION, attempt.error, name, "", step, 0.8, evidence))

@@ -146,8 +146,8 @@ class Diagnoser:
 
     def _not_reached(self, turn: int) -> list[Finding]:
         self._source[turn] = self._stop_turn
-        ours = self._rollout.stop_reason != "env_error"
-        return [Finding(Label.BUDGET_EXHAUSTED if ours else Label.ENV_ERROR, NOT_REACHED)]
+        of_policy = self._rollout.stop_reason != "env_error"
+        return [Finding(Label.BUDGET_EXHAUSTED if of_policy else Label.ENV_ERROR, NOT_REACHED)]
 
     def _last_step(self, turn: int) -> int:
         return self._steps[turn][-1].step if self._steps[turn] else -1
@@ -159,7 +159,7 @@ class Diagnoser:
         docs = {doc.name: doc for doc in env.docs(task, turn)}
         messages = [task.turns[k].message for k in range(turn + 1)]
         shown = [result.raw for k in range(turn) for result in self._results[k]]
-        asked = [str(value) for k in range(turn) for call in self._calls[k] for value in call.arguments.values()]
+        arguments = [str(value) for k in range(turn) for call in self._calls[k] for value in call.arguments.values()]
         now = [result.raw for result in (*self._results[turn], *(gold.results if gold else ()))]
         goals = ()
         if gold:
@@ -177,7 +177,7 @@ class Diagnoser:
             state_ok=state_ok,
             response_ok=response_ok,
             user_text="\n".join(messages),
-            earlier_text="\n".join((*messages[:-1], *shown, *asked)),
+            earlier_text="\n".join((*messages[:-1], *shown, *arguments)),
             result_text="\n".join((*shown, *now)),
             last_step=self._last_step(turn),
             stop=stop,

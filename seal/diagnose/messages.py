@@ -65,8 +65,8 @@ def conversation(record: Json) -> Conversation:
     tools = _checked(_decoded(record.get("tools") or record.get("functions") or []), list, "tools")
     docs = {doc.name: doc for doc in (tool_doc(_decoded(tool)) for tool in tools)}
     turns = tuple(tuple(_step(t, s, step) for s, step in enumerate(turn)) for t, turn in enumerate(talk.turns))
-    silent = ((t, s, c) for t, turn in enumerate(talk.turns) for s, step in enumerate(turn) for c in _silent(step[1]))
-    return Conversation(docs, turns, frozenset(silent))
+    steps = ((t, s, calls) for t, turn in enumerate(talk.turns) for s, (_, calls) in enumerate(turn))
+    return Conversation(docs, turns, frozenset((t, s, place) for t, s, calls in steps for place in _unanswered(calls)))
 
 
 def tool_doc(tool: Json) -> ToolDoc:
@@ -144,21 +144,21 @@ def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool) -> None
     )
     queue = talk.waiting.get(key, deque())
     while queue:
-        asked = queue.popleft()
-        if asked.result is None:
-            asked.result = Result(text, text, error_kind(text) or ("other" if failed else ""))
+        call = queue.popleft()
+        if call.result is None:
+            call.result = Result(text, text, error_kind(text) or ("other" if failed else ""))
             return
 
 
-def _step(turn: int, step: int, said: tuple[str, list[_Pending]]) -> Step:
-    text, asked = said
-    calls = [(a.call, a.result or Result("", "")) for a in asked if isinstance(a.call, Call)]
-    errors = tuple(a.call for a in asked if isinstance(a.call, CallError))
+def _step(turn: int, step: int, output: tuple[str, list[_Pending]]) -> Step:
+    text, pending = output
+    calls = [(a.call, a.result or Result("", "")) for a in pending if isinstance(a.call, Call)]
+    errors = tuple(a.call for a in pending if isinstance(a.call, CallError))
     return Step(turn, step, text, tuple(c for c, _ in calls), errors, tuple(r for _, r in calls))
 
 
-def _silent(asked: list[_Pending]) -> list[int]:
-    return [i for i, a in enumerate(a for a in asked if isinstance(a.call, Call)) if a.result is None]
+def _unanswered(pending: list[_Pending]) -> list[int]:
+    return [i for i, a in enumerate(a for a in pending if isinstance(a.call, Call)) if a.result is None]
 
 
 def text_of(content: Json) -> str:

@@ -13,7 +13,7 @@ from seal.core.types import Task
 from seal.diagnose.proof import mutations as m
 from seal.diagnose.proof.place import Place
 from seal.env.base import Environment
-from seal.policy.faults import StepScript, TurnScript, spliced
+from seal.policy.faults import TurnScript, spliced
 from seal.tools.parse import format_calls
 
 Mutation = Callable[[Place], TurnScript | None]
@@ -79,8 +79,4 @@ def mutated(
 
 def texts_of(script: TurnScript, format: str) -> list[str]:
     """What the policy writes, step by step."""
-
-    def written(said: StepScript) -> str:
-        return said if isinstance(said, str) else format_calls(said, format)
-
-    return [written(said) for said in script]
+    return [step if isinstance(step, str) else format_calls(step, format) for step in script]

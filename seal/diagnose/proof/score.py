@@ -87,7 +87,7 @@ class Score:
     def f1(self, label: str) -> float:
         """F1 of one label, 0 where it was never found."""
         expected = sum(n for (truth, _), n in self.confusion.items() if truth == label)
-        predicted = sum(n for (_, said), n in self.confusion.items() if said == label)
+        predicted = sum(n for (_, found), n in self.confusion.items() if found == label)
         return 2 * self.confusion[label, label] / (expected + predicted) if expected + predicted else 0.0
 
     @property
@@ -130,7 +130,7 @@ def table(result: Score) -> str:
     width = max(map(len, names), default=0)
     lines = [" " * width + "".join(f"  {name[:9]:>9}" for name in names) + "       F1"]
     for truth in names:
-        cells = "".join(f"  {result.confusion[truth, said] or '.':>9}" for said in names)
+        cells = "".join(f"  {result.confusion[truth, found] or '.':>9}" for found in names)
         lines.append(f"{truth:<{width}}{cells}   {result.f1(truth):6.3f}")
     return "\n".join(lines)
 

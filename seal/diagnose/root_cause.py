@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from seal.core.types import Call, Json, Result, Task
 from seal.diagnose.trace import Trace, delta, gold_traces, leaves, trace
-from seal.diagnose.turn_evidence import same_call
+from seal.diagnose.turn_evidence import key
 from seal.env.base import Environment
 
 
@@ -76,8 +76,7 @@ class Alignment:
         return -1
 
     def _is_gold(self, turn: int) -> bool:
-        calls, gold = self._calls[turn], self._task.turns[turn].gold
-        return len(calls) == len(gold) and all(map(same_call, calls, gold))
+        return list(map(key, self._calls[turn])) == list(map(key, self._task.turns[turn].gold))
 
     def _changes_as_gold(self, turn: int) -> bool:
         """Same change of state, relative to what was inherited, and everything the gold turn is shown is shown."""
@@ -102,7 +101,7 @@ class Alignment:
             theirs = list(zip(self._calls[k], self._results[k], strict=True))
             for gold, wanted in zip(self._task.turns[k].gold, self.gold(k).results, strict=True):
                 for call, result in theirs:
-                    if same_call(call, gold) and not result.error_kind and result.raw != wanted.raw:
+                    if key(call) == key(gold) and not result.error_kind and result.raw != wanted.raw:
                         names |= _differences(result.raw, wanted.raw)
         return names
 

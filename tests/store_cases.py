@@ -6,6 +6,7 @@ from pathlib import Path
 
 from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.diagnose.profile import profile
 from seal.env.shop import ShopEnv
@@ -13,7 +14,7 @@ from seal.evaluate.suite import evaluate_policy, write_evaluation
 from seal.evolve.evolution import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
-from seal.rollout.collect import collect
+from seal.rollout.collect import Groups, collect
 from seal.settings.rounds import (
     CollectParams,
     DiagnoseParams,
@@ -67,7 +68,7 @@ def write_tree(root: Path) -> Path:
 
 def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: InterfaceState, before: list[dict]):
     policy = FaultyPolicy(RATES[parent])
-    judged = judge(env(), collect(env(), policy, state, COLLECT, round_id, depth, 0), DEFAULT_PRIORITY)
+    judged = judge(env(), collect(env(), policy, state, COLLECT, RoundKey(round_id, depth, 0)), DEFAULT_PRIORITY)
     write_played(folder / "collect", judged, round_id, "collect")
     for stage, tables in (("verify", ("verdicts", "outcomes")), ("diagnose", ("diagnoses",))):
         (folder / stage).mkdir()
@@ -80,7 +81,7 @@ def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: In
     write_table(folder / "interface" / "interface_items.parquet", "interface_items", items)
     write_table(folder / "interface" / "changes.parquet", "changes", evolved.changes)
     write_table(folder / "interface" / "decisions.parquet", "decisions", evolved.decisions)
-    fresh = collect(env(), policy, evolved.state, COLLECT, round_id, depth, 0, "train", 1)
+    fresh = collect(env(), policy, evolved.state, COLLECT, RoundKey(round_id, depth, 0), Groups("train", 1))
     trained = judge(env(), fresh, DEFAULT_PRIORITY)
     write_played(folder / "train", trained, round_id, "train", 1)
     write_table(folder / "train" / "weights.parquet", "weights", _weights(trained, round_id))

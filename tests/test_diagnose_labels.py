@@ -12,7 +12,7 @@ from seal.core.types import Call, CallError, Param, Result, Rollout, Step, Task,
 from seal.diagnose import diagnose, parse_priority
 from seal.diagnose.finding import Finding
 from seal.diagnose.priority import primary
-from seal.env.base import Documented
+from seal.env.base import Environment, Session
 
 DOCS = (
     ToolDoc("login", "log in"),
@@ -25,7 +25,7 @@ DOCS = (
 )
 
 
-class House:
+class House(Session):
     """Rooms with things, bookings with ids in order of making. The room one is in and the login are private."""
 
     def __init__(self):
@@ -74,7 +74,7 @@ class House:
         return "ok", ""
 
 
-class HouseEnv(Documented):
+class HouseEnv(Environment):
     name, version, max_steps_per_turn, judges_abstention = "house", "1", 6, True
 
     def docs(self, task, turn):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.core.types import Call, CallError, Result
 from seal.diagnose.judge import judge
 from seal.diagnose.profile import profile
@@ -50,6 +51,9 @@ class Planted:
     def open(self, task):
         return self._env.open(self._plain[task.task_id])
 
+    def open_live(self, task, seed):
+        return self.open(task)
+
 
 def _planted(task):
     turns = []
@@ -69,7 +73,7 @@ def params(**evolve):
 
 
 def a_round(env, policy, state, before, round_id, depth, params):
-    played = collect(env, policy, state, params.collect, round_id, depth, 0)
+    played = collect(env, policy, state, params.collect, RoundKey(round_id, depth, 0))
     judged = judge(env, played, DEFAULT_PRIORITY)
     labels = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, "collect")
     rows = [{"rollout_id": r.rollout_id, "task_id": r.task_id, "mode": r.mode} for r in played]

@@ -12,6 +12,7 @@ from test_policy_chat import CHATML, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
+from seal.core.seeds import RoundKey
 from seal.core.types import Task, UserTurn
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
@@ -112,10 +113,10 @@ def test_rows_of_like_length_generate_together(lengths, most, a_pass):
 def test_no_more_episodes_are_live_than_stay_read(base):
     policy = new_hf(HFSpec(base=str(base), lora_rank=2), batch=2)
     policy.keep_tokens = 1000
-    assert [policy.at_once(Limits(8, context)) for context in (10, 100, 200)] == [100, 10, 4]  # whole batches
-    assert policy.at_once(Limits(8, 10_000)) == 2  # the model itself has 256 positions
+    assert [policy.live_episodes(Limits(8, context)) for context in (10, 100, 200)] == [100, 10, 4]  # whole batches
+    assert policy.live_episodes(Limits(8, 10_000)) == 2  # the model itself has 256 positions
     policy.keep_tokens = 0
-    assert policy.at_once(Limits(8, 100)) == policy.batch
+    assert policy.live_episodes(Limits(8, 100)) == policy.batch
 
 
 def test_no_room_is_an_overflow(base):
@@ -256,7 +257,8 @@ def _broken(folder, **changes):
 
 def test_a_budget_of_an_hf_policy_is_in_its_tokens(base):
     env, policy = ShopEnv(train=6, dev=1, test=1), make(base)
-    judged = judge(env, collect(env, FaultyPolicy(0.7), InterfaceState(), CollectParams(6, 2), "r1", 1, 0), ())
+    played = collect(env, FaultyPolicy(0.7), InterfaceState(), CollectParams(6, 2), RoundKey("r1", 1, 0))
+    judged = judge(env, played, ())
     failures = [
         {"category": "base", "tool": tool.name, "parameter": "", "label": "argument_mismatch", "n": 9, "rate": 1.0}
         for tool in env.domain.tools

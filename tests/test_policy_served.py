@@ -9,6 +9,7 @@ from test_policy_hf import LIMITS, base, observations  # noqa: F401  base: the f
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState
@@ -128,7 +129,7 @@ def test_a_round_is_played_by_the_server_and_trained_here(tmp_path):
         policy = served(model, url, tmp_path / "adapters")
         nudge(policy)
         first = policy.hash
-        played = collect(env, policy, bare, play, "r1", 1, 0)
+        played = collect(env, policy, bare, play, RoundKey("r1", 1, 0))
         assert len(played) == 8 and {r.policy_hash for r in played} == {first}
         assert sum(r.steps[-1].turn > 0 for r in played) > 4  # of several user turns
         judged = [replace(j, success=i % 2 == 0) for i, j in enumerate(judge(env, played, DEFAULT_PRIORITY))]

@@ -105,7 +105,7 @@ def _tokenizer(root: Path, round_id: str, parent: str) -> Any:
     from seal.workspace.lineage import path_of
 
     policy = load_policy(path_of(root, parent, "policy"))
-    if not hasattr(policy, "tokenizer"):
+    if policy.tokenizer is None:
         raise RoundError("policy of", round_id, "its policy has no tokens of its own: preferences need nano or hf")
     return policy.tokenizer
 

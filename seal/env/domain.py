@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seal.core.types import Call, Fact, Json, Note, Param, Result, ToolDoc
+from seal.env.base import Session
 from seal.tools.phrases import FACT_TEXTS
 
 
@@ -104,7 +105,7 @@ def _drawn(fact: Fact) -> bytes:
     return hashlib.blake2b(f"{fact.tool} {fact.param} {fact.kind}".encode(), digest_size=8).digest()
 
 
-class DomainSession:
+class DomainSession(Session):
     """Executes calls against the records of one task.
 
     Records: {"entities": {kind: {id: {field: value}}}, "noise": [words]}. Public state: {tool: {id: {slot: code}}},

@@ -18,7 +18,7 @@ from seal.client.completions import Unanswered
 from seal.client.completions import asked as ask
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.core.types import Call, Json, ToolDoc
-from seal.policy.base import Action, Limits, Observation
+from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.chat import CUT, asked, described, responses
 from seal.policy.sampling import request_seed
 from seal.settings.policies import EndpointParams
@@ -72,7 +72,7 @@ class ByteCodec:
         return found[:-1] if ids and ids[-1] == ASSISTANT else found
 
 
-class EndpointPolicy:
+class EndpointPolicy(Policy):
     """Policy behind a server. Raises ParamError for no http(s) URL, DependencyError when no answer comes."""
 
     name = "endpoint"

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
-from seal.policy.base import Action, Limits, Observation
+from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
 from seal.policy.generate import generate
@@ -65,7 +65,7 @@ class HFSpec:
             raise ParamError("policy.lora_rank", self.lora_rank, "between 1 and 1024")
 
 
-class HFPolicy:
+class HFPolicy(Policy):
     """Policy over a transformers causal LM. `model` is trained in place; `hash` follows its trained weights.
 
     `base_digest` identifies the base's weights. `batch` is how many rows generate at once, and `keep_tokens` how many
@@ -108,7 +108,7 @@ class HFPolicy:
             self._hashed = versions, digest.hexdigest()
         return self._hashed[1]
 
-    def at_once(self, limits: Limits) -> int:
+    def live_episodes(self, limits: Limits) -> int:
         """How many episodes may be live, in whole batches: more than stay read would be read anew at every step."""
         return max(1, self.keep_tokens // self._context(limits) // self.batch) * self.batch
 

@@ -17,7 +17,7 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.env.base import Environment
-from seal.policy.base import Action, Limits, Observation
+from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.cache import what_to_keep
 from seal.policy.generate import generate
 from seal.policy.nano_model import NanoForCausalLM
@@ -68,7 +68,7 @@ def check_reads(env: Environment) -> None:
         raise ParamError("policy.kind", f"nano in {env.name}", remedy)
 
 
-class NanoPolicy:
+class NanoPolicy(Policy):
     """Policy over a word-level Llama. `model` is trained in place; `hash` follows its weights."""
 
     name = "nano"

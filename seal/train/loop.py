@@ -75,7 +75,7 @@ def train_round(
     """
     if train_params.algorithm == "none" or not train_params.steps:
         return TrainResult(factors=factors, replay=list(replay))
-    if not hasattr(policy, "model"):
+    if policy.model is None:
         raise ParamError(
             "train.algorithm", train_params.algorithm, f"none: a policy of kind {policy.name} has no weights"
         )

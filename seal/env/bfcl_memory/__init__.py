@@ -14,26 +14,23 @@ from functools import cached_property
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Fact, Json, Task, ToolDoc
-from seal.env.base import Documented
 from seal.env.bfcl.data import facts_of
 from seal.env.bfcl.package import lines, package_version
 from seal.env.bfcl_memory import data
 from seal.env.bfcl_memory.backend import BACKENDS
 from seal.env.bfcl_memory.session import MemorySession
-from seal.env.spoken_answers import AnswerSession
+from seal.env.spoken_answers import AnswerEnvironment, AnswerSession
 
 SCENARIOS = tuple(data.SPLITS)
 
 
-class BfclMemoryEnv(Documented):
+class BfclMemoryEnv(AnswerEnvironment):
     """The Environment over the installed bfcl_eval package. `backends`: which of kv, rec_sum, vector.
 
     Raises DependencyError where the package, or what a backend needs, is missing.
     """
 
     name = "bfcl_memory"
-    max_steps_per_turn = 21
-    judges_abstention = False
 
     def __init__(self, backends: Sequence[str] = ("kv", "rec_sum")):
         if not backends or set(backends) - set(BACKENDS):

@@ -1,13 +1,14 @@
 """One isolated memory: literal calls in, result strings out as the official executor words them."""
 
 from seal.core.types import Call, Json, Result
+from seal.env.base import Session
 from seal.env.bfcl.dispatch import FAILED, called, result_of
 from seal.env.bfcl_memory.backend import context_of, memory, snapshot_of, tools_of
 
 MAX_CHARACTERS = 1_000_000  # of a memory: the official replace would let 10,000 characters grow to 10^8 and on
 
 
-class MemorySession:
+class MemorySession(Session):
     """One backend, remembering a snapshot."""
 
     def __init__(self, backend: str, snapshot: Json):

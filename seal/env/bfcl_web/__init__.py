@@ -1,7 +1,7 @@
 """BFCL V4 web search: 100 questions whose answers lie several pages apart, with and without snippets.
 
 Playing needs a key of the search service in SERPAPI_API_KEY, and the open web. Verifying and diagnosing need neither:
-`open` gives a session that never asks anyone, `converse` the live one (see seal.env.base).
+`open` gives a session that never asks anyone, `open_live` the live one (see seal.env.base).
 """
 
 import os
@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from seal.core.errors import DependencyError
 from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
-from seal.env.base import Documented
 from seal.env.bfcl.data import doc_of, facts_of
 from seal.env.bfcl.known_bad import known_bad
 from seal.env.bfcl.package import lines, package_version
@@ -19,7 +18,7 @@ from seal.env.bfcl_memory.data import ANSWER_FORMAT, prompts
 from seal.env.bfcl_web.engine import SERVICE, Engine
 from seal.env.bfcl_web.fetch import Bounds
 from seal.env.bfcl_web.session import TOOLS, SilentSession, WebSession, package
-from seal.env.spoken_answers import RESPOND, AnswerSession
+from seal.env.spoken_answers import RESPOND, AnswerEnvironment, AnswerSession
 
 KEY = "SERPAPI_API_KEY"
 FILE = "BFCL_v4_web_search.json"
@@ -27,7 +26,7 @@ VARIANTS = ("base", "no_snippet")
 SOURCES = "sources"  # among `hosts`: those that the benchmark's own notes name
 
 
-class BfclWebEnv(Documented):
+class BfclWebEnv(AnswerEnvironment):
     """The Environment over the installed bfcl_eval package, the search service and the web.
 
     hosts        that pages may be fetched from, with their subdomains; "sources" stands for those that the benchmark's
@@ -37,8 +36,7 @@ class BfclWebEnv(Documented):
     """
 
     name = "bfcl_web"
-    max_steps_per_turn = 21
-    judges_abstention = False
+    live = True
 
     def __init__(
         self,
@@ -93,7 +91,7 @@ class BfclWebEnv(Documented):
     def open(self, task: Task) -> AnswerSession:
         return AnswerSession(SilentSession(), task.initial_state["answers"])
 
-    def converse(self, task: Task, seed: int) -> AnswerSession:
+    def open_live(self, task: Task, seed: int) -> AnswerSession:
         """A live session. Raises DependencyError without a key, or without the packages that read pages."""
         key = os.environ.get(KEY, "").strip()
         if not key:

@@ -9,7 +9,7 @@ from typing import Any
 
 from seal.core.errors import ParamError, RoundError
 from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import Documented, Session
+from seal.env.base import Environment, Session
 from seal.env.custom.functions import PythonTools
 from seal.env.custom.gold import check_gold
 from seal.env.custom.schema import facts_of
@@ -28,7 +28,7 @@ def named(variant: str) -> dict[str, str]:
     return {"module": variant}
 
 
-class CustomEnv(Documented):
+class CustomEnv(Environment):
     """The environment of the user's tools. `options`: CustomParams. Raises ParamError for whatever does not fit."""
 
     name = "custom"

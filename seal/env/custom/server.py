@@ -16,6 +16,7 @@ from typing import Any
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Json, Result
+from seal.env.base import Session
 from seal.env.custom.functions import result_of
 from seal.env.custom.schema import tool_doc
 from seal.settings.envs import McpParams
@@ -180,7 +181,7 @@ class McpTools:
             server.stop()
 
 
-class McpSession:
+class McpSession(Session):
     """One world: a server that no other session talks to."""
 
     def __init__(self, tools: McpTools, state: Mapping[str, Json]):

@@ -64,7 +64,7 @@ class Endpoint:
 class EndpointUser:
     """One conversation's user. `instructions`: the scenario as text; `tools`: OpenAI schemas of the user's tools."""
 
-    opening = (GREETING,)
+    greeting = (GREETING,)
 
     def __init__(self, endpoint: Endpoint, instructions: str, tools: Sequence[Json], seed: int):
         self._endpoint, self._tools, self._seed = endpoint, list(tools), seed

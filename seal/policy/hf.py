@@ -22,7 +22,7 @@ from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
-from seal.policy.generate import generate
+from seal.policy.generate import Decoding, generate
 from seal.policy.sampling import uniforms
 from seal.policy.shards import accelerate_aside, sharded, shards
 from seal.settings.policies import ServeParams
@@ -130,13 +130,13 @@ class HFPolicy(Policy):
                 actions[i] = self._action(ids, logprobs)
             return actions
         kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
+        decoding = Decoding(n, temperature, self.codec.end_ids, self.codec.pad_id)
         device = next(self.model.parameters()).device.type
         for part in alike_in_length([length for length, _ in fits], self.batch, PASS_TOKENS.get(device, math.inf)):
             places = [i for _, i in fits[part]]
             rows = [observations[i] for i in places]
             u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in rows]) if temperature else None
-            ends, pad = self.codec.end_ids, self.codec.pad_id
-            sampled = generate(self.model, [o.ids for o in rows], u, n, temperature, ends, pad, kept[part])
+            sampled = generate(self.model, [o.ids for o in rows], u, decoding, kept[part])
             for i, ids, logprobs in zip(places, *sampled, strict=True):
                 actions[i] = self._action(ids, logprobs)
         return actions

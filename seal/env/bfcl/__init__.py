@@ -8,7 +8,7 @@ from seal.core.types import Fact, Json, Rollout, Task, ToolDoc
 from seal.env.base import Environment
 from seal.env.bfcl.data import load_docs, load_tasks
 from seal.env.bfcl.gold_reuse import ReusedProgram
-from seal.env.bfcl.package import package_version
+from seal.env.bfcl.package import PACKAGE
 from seal.env.bfcl.session import BfclSession
 
 
@@ -20,7 +20,7 @@ class BfclEnv(Environment):
     judges_abstention = False
 
     def __init__(self) -> None:
-        self.version = package_version()
+        self.version = PACKAGE.version()
 
     @cached_property
     def _documents(self) -> tuple[dict[str, dict[str, ToolDoc]], dict[str, tuple[Fact, ...]]]:

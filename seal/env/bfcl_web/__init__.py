@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 from seal.core.errors import DependencyError
 from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
-from seal.env.bfcl.data import doc_of, facts_of
-from seal.env.bfcl.known_bad import known_bad
-from seal.env.bfcl.package import lines, package_version
+from seal.env.bfcl.data import doc_of, entry_facts, known_bad
+from seal.env.bfcl.package import PACKAGE, lines
 from seal.env.bfcl_memory.data import ANSWER_FORMAT, prompts
 from seal.env.bfcl_web.engine import SERVICE, Engine
 from seal.env.bfcl_web.fetch import Bounds
@@ -46,7 +45,7 @@ class BfclWebEnv(AnswerEnvironment):
         service: str = SERVICE,
         local: frozenset[str] = frozenset(),
     ):
-        self.version = package_version()
+        self.version = PACKAGE.version()
         self._hosts, self._seconds, self._max_bytes = tuple(hosts), seconds, max_bytes
         self._service, self._local = service, local
         self._entries = {entry["name"]: entry for entry in lines("multi_turn_func_doc", "web_search.json")}
@@ -86,7 +85,7 @@ class BfclWebEnv(AnswerEnvironment):
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
         known = (name for name in dict.fromkeys(tools) if name in self._docs)
-        return tuple(fact for name in known for fact in facts_of(self._docs[name], self._entries[name]))
+        return tuple(fact for name in known for fact in entry_facts(self._docs[name], self._entries[name]))
 
     def open(self, task: Task) -> AnswerSession:
         return AnswerSession(SilentSession(), task.initial_state["answers"])

@@ -8,13 +8,14 @@ from typing import Literal
 from seal.core.errors import ParamError
 from seal.core.types import Fact, Json, Rollout, Task, ToolDoc, Verdict
 from seal.env.base import Environment
-from seal.env.tau2.data import docs_of, facts_of, load_tasks
+from seal.env.tau2.data import docs_of, load_tasks
 from seal.env.tau2.endpoint import Endpoint, EndpointUser
-from seal.env.tau2.package import DOMAINS, package_version
+from seal.env.tau2.package import DOMAINS, PACKAGE
 from seal.env.tau2.reward import SILENT, conversation_reward, rollout_reward, verdict_of
 from seal.env.tau2.session import Tau2Session
 from seal.env.tau2.user import RecordedUser, ScriptedUser, User
 from seal.env.tau2.world import policy_of, tools_of, world
+from seal.tools.docs import facts_of
 
 _SEEDS = 2**31  # servers take 32-bit seeds
 
@@ -53,7 +54,7 @@ class Tau2Env(Environment):
             raise ParamError("tau2 user", user, "use scripted, endpoint or solo")
         if user == "solo" and domain != "telecom":
             raise ParamError("tau2 user", user, "only telecom has tickets to solve alone: set domain to telecom")
-        self.version = package_version()
+        self.version = PACKAGE.version()
         self._domains, self._user = DOMAINS if domain == "all" else (domain,), user
         self._endpoint = Endpoint(url, model, Path(cache), temperature) if user == "endpoint" else None
 

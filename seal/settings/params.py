@@ -10,24 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.settings.envs import ENVS
+from seal.settings.evolve import DiagnoseParams, EvolveParams, GateParams
+from seal.settings.play import CollectParams, EvaluateParams
 from seal.settings.policies import POLICIES, UNTRAINED
-from seal.settings.rounds import (
-    RECIPE,
-    CollectParams,
-    Defaults,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    FlowParams,
-    GateParams,
-    Round,
-    RunParams,
-    Start,
-    TrainParams,
-)
+from seal.settings.rounds import RECIPE, Defaults, FlowParams, Round, RunParams, Start
+from seal.settings.train import TrainParams
 from seal.settings.typed import check_keys, read
 
 __all__ = [
@@ -93,9 +86,6 @@ def load_params(path: Path) -> Params:
 
 def load_yaml(path: Path, thing: str = "parameters") -> Any:
     """The plain content of a YAML file, which is `thing`. Raises ParamError when there is none or it does not parse."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -103,13 +93,15 @@ def load_yaml(path: Path, thing: str = "parameters") -> Any:
     except OSError as error:
         raise ParamError(thing, f"{path}: {error.strerror}", "name a YAML file that can be read") from None
     except (YAMLError, ValueError, RecursionError) as error:
-        line = f"line {mark.line + 1}: " if (mark := getattr(error, "problem_mark", None)) else ""
+        mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
+        line = f"line {mark.line + 1}: " if mark else ""
         raise ParamError(thing, f"{path}: {line}{yaml_fault(error)}", "mend the YAML") from None
 
 
 def yaml_fault(error: Exception) -> str:
     """What is wrong with a YAML text, without the text around it and the advice of ruamel."""
-    return (getattr(error, "problem", None) or str(error)).partition("\n")[0]
+    problem = error.problem if isinstance(error, MarkedYAMLError) else None
+    return (problem or str(error)).partition("\n")[0]
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -126,8 +118,8 @@ def _given(value: Any) -> Any:
 
 def _check(params: Params) -> None:
     """What single fields cannot say: ids, lineage, and fields that must fit each other."""
-    for section in ("starts", "rounds"):
-        for name in getattr(params, section):
+    for section, names in (("starts", params.starts), ("rounds", params.rounds)):
+        for name in names:
             if not isinstance(name, str) or not ROUND_ID.fullmatch(name):
                 remedy = "name it by a letter, then letters, digits, _ or - (small), 64 at most"
                 raise ParamError(f"{section}.{name}", "empty" if name == "" else name, remedy)

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+
 from seal.core.errors import ParamError, RoundError
 from seal.settings.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params, yaml_fault
 from seal.settings.typed import check_keys, plain, read
@@ -19,9 +23,6 @@ FIXED = ("parent", "env", "recipe")  # of a round: what the lineage says
 
 def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """`train.lr=1e-4` strings as nested mappings; values are YAML 1.2. Raises ParamError for what is no `key=value`."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     found: dict[str, Any] = {}
     for setting in settings:
         key, separator, text = setting.partition("=")
@@ -74,7 +75,7 @@ def resolve(
     """A complete round entry: `base` (default: the defaults) under `change`, as plain values."""
     env = Lineage(params).entry(parent).env
     like = base or params.defaults
-    sections = {name: plain(getattr(like, name)) for name in Defaults.__dataclass_fields__}
+    sections = {name: plain(part) for name, part in like if name in Defaults.model_fields}
     entry = merged({"parent": parent, "env": env, "recipe": RECIPE, **sections}, change)
     found = plain(read(Round, entry, f"rounds.{name}"))
     return {key: found[key] for key in entry}
@@ -194,9 +195,6 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
 
 def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
     """Add entries to sections of params.yaml, checked before anything is written, replaced in one go."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
-
     sections = {key: entries for key, entries in sections.items() if entries}
     if not sections:
         return
@@ -219,7 +217,6 @@ def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _laid_out(entry: Any) -> Any:
     """An entry as a person would write it: one key a line, what is inside them in one line each."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     def inline(value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -62,14 +62,14 @@ def test_where_cues_no_longer_help_the_fresh_groups_play_fewer_rollouts_under_th
 
 
 def test_the_sampler_and_the_trainer_agree_on_bare_rollouts(tmp_path):
-    _, result = round_of(TrainParams(steps=1), tmp_path, replace(COLLECT, evolved=0))
+    _, result = round_of(TrainParams(steps=1), tmp_path, COLLECT.model_copy(update={"evolved": 0}))
     assert abs(result.curve[0]["sampler_gap"]) < 1e-4
 
 
 @pytest.mark.parametrize("credit", ["rollout", "turn"])
 def test_a_curriculum_chooses_the_tasks_of_fresh_groups_by_what_the_round_has_seen(credit):
-    nano, one = policy(), replace(COLLECT, tasks=1, group_size=2, evolved=1)
-    played = collect(ENV, nano, INTERFACE, replace(one, tasks=4), "r1", 1, 0)
+    nano, one = policy(), COLLECT.model_copy(update={"tasks": 1, "group_size": 2, "evolved": 1})
+    played = collect(ENV, nano, INTERFACE, one.model_copy(update={"tasks": 4}), "r1", 1, 0)
     tasks, easy = training_tasks(ENV), played[0].task_id
     seen = [replace(j, success=j.rollout.task_id == easy or i % 2 == 0) for i, j in enumerate(judge(ENV, played, ()))]
     chosen = {}

@@ -1,22 +1,22 @@
 """How a round updates the policy. docs/training.md says why each part is there, and what it is worth."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
-from pydantic import AfterValidator, Field
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from seal.core.labels import DEFAULT_UTILITY
 from seal.settings.typed import MOST, Absent, Settings, ranged
 
 
-def _withdrawn(value: float) -> float:
+def _withdrawn(value: Any) -> Any:
     if value:
         raise PydanticCustomError("withdrawn", "remove it: only 0, which is off, is left of this setting")
     return value
 
 
-Withdrawn = Annotated[float, AfterValidator(_withdrawn), Absent(0.0)]  # complete entries hold its 0
+Withdrawn = Annotated[float, BeforeValidator(_withdrawn), Absent(0.0)]  # complete entries hold its 0
 
 
 class TrainParams(Settings):

@@ -260,7 +260,9 @@ def _broken(folder, **changes):
 
 def test_a_budget_of_an_hf_policy_is_in_its_tokens(base):
     env, policy = ShopEnv(train=6, dev=1, test=1), make(base)
-    judged = judge(env, collect(env, FaultyPolicy(0.7), InterfaceState(), CollectParams(6, 2), "r1", 1, 0), ())
+    judged = judge(
+        env, collect(env, FaultyPolicy(0.7), InterfaceState(), CollectParams(tasks=6, group_size=2), "r1", 1, 0), ()
+    )
     failures = [
         {"category": "base", "tool": tool.name, "parameter": "", "label": "argument_mismatch", "n": 9, "rate": 1.0}
         for tool in env.domain.tools

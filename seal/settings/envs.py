@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from seal.settings.typed import Absent, OptionalUrl, Settings, ranged
+from seal.settings.servers import ModelServer, OptionalUrl
+from seal.settings.typed import Absent, Settings, ranged
 
 
 class DomainParams(Settings):
@@ -60,17 +61,9 @@ class McpParams(Settings):
     "How many may run at once."
 
 
-class JudgeParams(Settings):
+class JudgeParams(ModelServer):
     """A model that judges turns."""
 
-    url: OptionalUrl = ""
-    "Its server, OpenAI-compatible, up to /v1 (empty: there is no judge)."
-    model: str = ""
-    "The model's name on that server."
-    key_env: str = ""
-    "The environment variable that holds the server's key."
-    seconds: float = ranged(60.0, 0.1)
-    "How long an answer may take."
     cache: str = ".seal/judge"
     "The folder that keeps the answers."
 

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.types import CUE_KINDS
-from seal.settings.typed import Absent, OptionalUrl, Settings, ranged
+from seal.settings.servers import ModelServer
+from seal.settings.typed import Absent, Settings, ranged
 
 CueKind = Literal["plain", "all", *CUE_KINDS]  # groups of operators (see seal.evolve.step), then operators
 
@@ -24,17 +25,9 @@ class GateParams(Settings):
     "On how many probe tasks (0: there is no gate)."
 
 
-class RewriteParams(Settings):
+class RewriteParams(ModelServer):
     """A model that rewords new cues."""
 
-    url: OptionalUrl = ""
-    "Its server, OpenAI-compatible, up to /v1 (empty: no cue is reworded)."
-    model: str = ""
-    "The model's name on that server."
-    key_env: str = ""
-    "The environment variable that holds the server's key."
-    seconds: float = ranged(60.0, 0.1)
-    "How long an answer may take."
     cache: str = ".seal/rewrites"
     "The folder that keeps the answers."
 

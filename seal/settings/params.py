@@ -16,34 +16,12 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.settings.envs import ENVS
-from seal.settings.evolve import DiagnoseParams, EvolveParams, GateParams
-from seal.settings.play import CollectParams, EvaluateParams
+from seal.settings.evolve import DiagnoseParams, EvolveParams, GateParams  # noqa: F401  offered from here as well
+from seal.settings.play import CollectParams, EvaluateParams  # noqa: F401
 from seal.settings.policies import POLICIES, UNTRAINED
 from seal.settings.rounds import RECIPE, Defaults, FlowParams, Round, RunParams, Start
 from seal.settings.train import TrainParams
 from seal.settings.typed import check_keys, read
-
-__all__ = [
-    "CollectParams",
-    "Defaults",
-    "DiagnoseParams",
-    "EvaluateParams",
-    "EvolveParams",
-    "FlowParams",
-    "GateParams",
-    "Params",
-    "RECIPE",
-    "Round",
-    "RunParams",
-    "Start",
-    "TrainParams",
-    "check_round",
-    "check_trains",
-    "load_params",
-    "load_yaml",
-    "parse_params",
-    "yaml_fault",
-]
 
 ROUND_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")  # names a folder and stages
 
@@ -64,16 +42,21 @@ def parse_params(data: Any) -> Params:
     """Typed parameters of a loaded params.yaml. Raises ParamError for the first thing that is wrong."""
     if not isinstance(data, Mapping):
         raise ParamError("params.yaml", type(data).__name__, "write a mapping with run, envs, starts, defaults, rounds")
-    check_keys(data, ["run", "flow", "envs", "starts", "defaults", "rounds"], "")
-    envs, starts, rounds = (_mapping(data, key) for key in ("envs", "starts", "rounds"))
-    check_keys(envs, list(ENVS), "envs")
+    names = ["run", "flow", "envs", "starts", "defaults", "rounds"]
+    check_keys(data, names, "")
+    # A name with nothing behind it has no entries; no other emptiness (`[]`, false) means that.
+    sections = {name: {} if data.get(name) is None else data[name] for name in names}
+    for name in ("envs", "starts", "rounds"):
+        if not isinstance(sections[name], Mapping):
+            raise ParamError(name, sections[name], "write a mapping of names to entries, or nothing")
+    check_keys(sections["envs"], list(ENVS), "envs")
     params = Params(
-        run=read(RunParams, _given(data.get("run")), "run"),
-        flow=read(FlowParams, _given(data.get("flow")), "flow"),
-        envs={name: read(ENVS[name], _given(entry), f"envs.{name}") for name, entry in envs.items()},
-        starts={name: read(Start, entry, f"starts.{name}", complete=True) for name, entry in starts.items()},
-        defaults=read(Defaults, _given(data.get("defaults")), "defaults"),
-        rounds={name: read(Round, entry, f"rounds.{name}", complete=True) for name, entry in rounds.items()},
+        run=read(RunParams, sections["run"], "run"),
+        flow=read(FlowParams, sections["flow"], "flow"),
+        envs={k: read(ENVS[k], {} if entry is None else entry, f"envs.{k}") for k, entry in sections["envs"].items()},
+        starts={k: read(Start, entry, f"starts.{k}", complete=True) for k, entry in sections["starts"].items()},
+        defaults=read(Defaults, sections["defaults"], "defaults"),
+        rounds={k: read(Round, entry, f"rounds.{k}", complete=True) for k, entry in sections["rounds"].items()},
     )
     _check(params)
     return params
@@ -102,18 +85,6 @@ def yaml_fault(error: Exception) -> str:
     """What is wrong with a YAML text, without the text around it and the advice of ruamel."""
     problem = error.problem if isinstance(error, MarkedYAMLError) else None
     return (problem or str(error)).partition("\n")[0]
-
-
-def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = _given(data.get(key))
-    if not isinstance(value, Mapping):
-        raise ParamError(key, value, "write a mapping of names to entries, or nothing")
-    return value
-
-
-def _given(value: Any) -> Any:
-    """What a key says; no entries where nothing stands behind it, and nothing else (`[]`, false) means that."""
-    return {} if value is None else value
 
 
 def _check(params: Params) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from seal.settings.typed import OptionalUrl, ServerUrl, Settings, ranged
+from seal.settings.servers import OptionalUrl, ServerUrl
+from seal.settings.typed import Settings, ranged
 
 
 class NanoParams(Settings):

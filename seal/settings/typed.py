@@ -18,8 +18,6 @@ from seal.core.errors import ParamError
 
 S = TypeVar("S", bound="Settings")
 MOST = 2**31  # no setting is larger, so that infinity is none, and sizes fit
-ServerUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]\S*$")]
-OptionalUrl = Annotated[str, Field(pattern=r"^(https?://[^\s/?#]\S*)?$")]  # "": there is no server
 TYPES = {"int_type": "int", "float_type": "float", "bool_type": "bool", "string_type": "str"}
 
 

@@ -15,14 +15,8 @@ from seal.evolve.evolution import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
 from seal.rollout.collect import Groups, collect
-from seal.settings.rounds import (
-    CollectParams,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    Round,
-    TrainParams,
-)
+from seal.settings.play import CollectParams, EvaluateParams
+from seal.settings.rounds import Defaults, Round
 from seal.store.files import write_json
 from seal.store.judged import write_judged
 from seal.store.tables import (
@@ -36,7 +30,7 @@ from seal.train.reweight import Factors, WeightParams, weigh
 
 LINEAGE = [("r0", "", 0), ("r1", "r0", 1), ("r2", "r1", 2)]
 COLLECT = CollectParams(tasks=6, group_size=6, evolved=4, item_dropout=0.7)
-PARAMS = Round("r0", "shop", COLLECT, DiagnoseParams(), EvolveParams(), TrainParams(), EvaluateParams())
+PARAMS = Round(parent="r0", env="shop", **dict(Defaults(collect=COLLECT)))
 RATES = {"r0": 0.6, "r1": 0.4, "r2": 0.2}  # of faults: each round's policy is better than its parent's
 
 

@@ -1,7 +1,5 @@
 """What a cue is worth: within tasks, where it can be seen, with an interval that few tasks do not make narrow."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,7 +49,8 @@ def test_few_tasks_that_agree_are_no_proof(difference):
         ]
         worth = uplifts(rows, state)
         assert worth[0]["uplift"] == difference and worth[0]["low"] < worth[0]["high"]
-        after, _ = evolve(state, failure, FACTS, (), replace(PARAMS, retire_uplift=0.0), "r2", uplifts=worth)
+        params = PARAMS.model_copy(update={"retire_uplift": 0.0})
+        after, _ = evolve(state, failure, FACTS, (), params, "r2", uplifts=worth)
         assert bool(after.active) is not sure
 
 

@@ -33,7 +33,7 @@ def of_completions(cache):
 
 
 def of_policy(cache):
-    return EndpointPolicy(EndpointParams("http://127.0.0.1:9/v1", "m", cache=str(cache)))._answer({"a": 1})
+    return EndpointPolicy(EndpointParams(url="http://127.0.0.1:9/v1", model="m", cache=str(cache)))._answer({"a": 1})
 
 
 def of_user(cache):

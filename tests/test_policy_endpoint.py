@@ -72,8 +72,9 @@ def test_a_served_model_plays_is_judged_and_is_not_asked_twice(tmp_path, monkeyp
 def test_it_is_opened_from_params_and_cannot_be_trained(tmp_path):
     write_start({"kind": "endpoint", "url": "http://localhost:1/v1", "model": "m"}, None, tmp_path / "p")
     policy = load_policy(tmp_path / "p")
-    assert policy.hash == EndpointPolicy(EndpointParams("http://elsewhere:2/v1", "m")).hash  # where is not what
-    assert policy.hash != EndpointPolicy(EndpointParams("http://localhost:1/v1", "n")).hash
+    elsewhere = EndpointParams(url="http://elsewhere:2/v1", model="m")
+    assert policy.hash == EndpointPolicy(elsewhere).hash  # where is not what
+    assert policy.hash != EndpointPolicy(EndpointParams(url="http://localhost:1/v1", model="n")).hash
     with pytest.raises(ParamError, match="no weights"):
         train_round(policy, ENV, [], InterfaceState(), CollectParams(), TrainParams(), (), "r1", 1, 0)
     about = json.loads((tmp_path / "p/policy.json").read_text())
@@ -82,7 +83,7 @@ def test_it_is_opened_from_params_and_cannot_be_trained(tmp_path):
         load_policy(tmp_path / "p")
     for bad in ({"url": "localhost", "model": "m"}, {"url": "http://x", "model": ""}):
         with pytest.raises(ParamError):
-            EndpointPolicy(EndpointParams(**bad))
+            EndpointPolicy(EndpointParams.model_construct(**bad))
 
 
 def test_calls_that_the_server_took_out_are_put_back_and_limits_are_stop_reasons(tmp_path):

@@ -295,7 +295,7 @@ def test_no_training_leaves_the_policy_alone():
 
 def test_an_unknown_algorithm_and_a_missing_verdict_say_what_to_do():
     with pytest.raises(ParamError, match="one of grpo, sft, dpo, none"):
-        run(replace(TrainParams(), algorithm="ppo"))
+        run(TrainParams().model_copy(update={"algorithm": "ppo"}))
     rollouts = [j.rollout for j in COLLECTED]
     with pytest.raises(ArtifactError, match="verify stage"):
         judged_of(rollouts, {}, {}, {})

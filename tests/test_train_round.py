@@ -61,5 +61,5 @@ def test_where_cues_no_longer_help_the_fresh_groups_play_fewer_rollouts_under_th
 
 
 def test_the_sampler_and_the_trainer_agree_on_bare_rollouts(tmp_path):
-    _, result = round_of(TrainParams(steps=1), tmp_path, replace(COLLECT, evolved=0))
+    _, result = round_of(TrainParams(steps=1), tmp_path, COLLECT.model_copy(update={"evolved": 0}))
     assert abs(result.curve[0]["sampler_gap"]) < 1e-4

@@ -14,7 +14,7 @@ from seal.client.completions import Unanswered, completion, kept
 from seal.core.errors import DependencyError
 from seal.core.types import Json
 from seal.interface.state import Item
-from seal.settings.rounds import RewriteParams
+from seal.settings.evolve import RewriteParams
 
 SYSTEM = (
     "You reword one note of a tool's documentation for a language model that will call the tool. Say the same in one "

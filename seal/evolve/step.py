@@ -14,7 +14,7 @@ from seal.evolve.uplift import MIN_TASKS
 from seal.interface import wording
 from seal.interface.doc_facts import told
 from seal.interface.state import InterfaceState, Item
-from seal.settings.rounds import EvolveParams
+from seal.settings.evolve import EvolveParams
 
 GROUPS: Mapping[str, Sequence[str]] = {"plain": wording.PLAIN_KINDS, "all": CUE_KINDS}
 _TOLD_KINDS = frozenset({"range", "unit", "default", "sibling", "example"})  # of facts read from the docs' prose

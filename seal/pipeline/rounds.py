@@ -104,7 +104,7 @@ def run_round(
     if priority in DRAWN:
         priority = drawn_priority(priority, env, played, {j.rollout.rollout_id: j.verdicts for j in collected})
         collected = relabelled(env, collected, priority)
-        params = replace(params, diagnose=DiagnoseParams(priority))
+        params = params.model_copy(update={"diagnose": DiagnoseParams(priority=priority)})
     found = profile(*_rows(collected), {task.task_id: task.category for task in env.tasks()}, line.profile)
     say("evolve_interface")
     evolved = next_interface(env, policy, line.interface, collected, found, params, round_id, depth, run_seed)

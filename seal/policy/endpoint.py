@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,7 @@ class EndpointPolicy(Policy):
 
     def save(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
-        about = {**asdict(self.params), "hash": self.hash, "format": self.format}
+        about = {**self.params.model_dump(), "hash": self.hash, "format": self.format}
         (path / "policy.json").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n")
 
     def _act(self, o: Observation, temperature: float, limits: Limits) -> Action:
@@ -162,7 +161,7 @@ def load_endpoint(path: Path) -> EndpointPolicy:
     """Open a policy directory. Raises ArtifactError when its policy.json is not one of an endpoint."""
     try:
         about = json.loads((path / "policy.json").read_text())
-        known = EndpointParams.__dataclass_fields__
+        known = EndpointParams.model_fields
         policy = EndpointPolicy(read(EndpointParams, {k: v for k, v in about.items() if k in known}, "policy"))
         recorded = about["hash"]
     except (OSError, ValueError, KeyError, ParamError) as error:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ class CustomEnv(Environment):
             raise ParamError("envs.custom", f"{value} of module and mcp.command", "give one: module: my_pkg.my_tools")
         self._root, self._params = workspace(), params
         self.version, self.max_steps_per_turn = str(params.version), params.max_steps_per_turn
-        self.judge = replace(params.judge, cache=str(self._root / params.judge.cache))
+        self.judge = params.judge.model_copy(update={"cache": str(self._root / params.judge.cache)})
 
     @cached_property
     def tools(self) -> PythonTools | McpTools:

@@ -14,11 +14,12 @@ import statistics
 import time
 from collections.abc import Callable
 
-from seal.diagnose import diagnose, rules
+from seal.diagnose import diagnose
+from seal.diagnose import label_rules as rules
 from seal.diagnose.diagnosis import Diagnoser
-from seal.diagnose.evidence import align
-from seal.diagnose.inject import Injected, injections
-from seal.diagnose.priority import primary
+from seal.diagnose.primary_label import primary
+from seal.diagnose.proof.inject import Injected, injections
+from seal.diagnose.turn_evidence import align
 from seal.env import load_env
 from seal.env.base import Environment
 

@@ -2,7 +2,8 @@
 
 from _stage import main
 
-from seal.evolve.evolution import next_interface
+from seal.core.seeds import RoundKey
+from seal.evolve.next_interface import next_interface
 from seal.pipeline.stage import Stage
 from seal.policy import counter_of
 from seal.store.files import atomic_dir, atomic_file, write_json
@@ -19,9 +20,7 @@ def run(stage: Stage) -> None:
         stage.judged(),
         profile,
         stage.entry,
-        stage.id,
-        stage.depth,
-        stage.seed,
+        RoundKey(stage.id, stage.depth, stage.seed),
     )
     with atomic_file(stage.path("interface.json")) as partial:
         partial.write_text(evolved.state.to_json())

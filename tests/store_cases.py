@@ -11,7 +11,7 @@ from seal.diagnose.judge import judge
 from seal.diagnose.profile import profile
 from seal.env.shop import ShopEnv
 from seal.evaluate.suite import evaluate_policy, write_evaluation
-from seal.evolve.evolution import next_interface
+from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
 from seal.rollout.collect import Groups, collect
@@ -20,9 +20,7 @@ from seal.settings.rounds import Defaults, Round
 from seal.store.files import write_json
 from seal.store.judged import write_judged
 from seal.store.tables import (
-    rows_of_diagnoses,
     rows_of_items,
-    rows_of_rollouts,
     rows_of_tasks,
     write_table,
 )
@@ -68,9 +66,9 @@ def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: In
         (folder / stage).mkdir()
         for table in tables:
             (folder / "collect" / f"{table}.parquet").rename(folder / stage / f"{table}.parquet")
-    found = _profile(judged, round_id, before)
+    found = profile(judged, {task.task_id: task.category for task in env().tasks()}, before)
     write_table(folder / "diagnose" / "profile.parquet", "profile", found, round=round_id)
-    evolved = next_interface(env(), policy, state, judged, found, PARAMS, round_id, depth, 0)
+    evolved = next_interface(env(), policy, state, judged, found, PARAMS, RoundKey(round_id, depth, 0))
     items = rows_of_items(evolved.state.items, evolved.state.hash, round_id, evolved.uplifts)
     write_table(folder / "interface" / "interface_items.parquet", "interface_items", items)
     write_table(folder / "interface" / "changes.parquet", "changes", evolved.changes)
@@ -88,13 +86,6 @@ def _write_evaluation(folder: Path, round_id: str, state: InterfaceState) -> Non
     evaluation = evaluate_policy(env(), policy, state, EvaluateParams(), DEFAULT_PRIORITY, round_id, 0)
     write_evaluation(folder / "evaluate", evaluation, round_id, env().tasks())
     write_json(folder / "metrics.json", {"round": round_id, "policy_hash": policy.hash})
-
-
-def _profile(judged: Sequence[Judged], round_id: str, before: list[dict]) -> list[dict]:
-    played = rows_of_rollouts([j.rollout for j in judged], round_id, "collect", 0, env().tasks())["trajectories"]
-    labels = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, "collect")
-    played = [{**row, "mode": row["interface_mode"]} for row in played]
-    return profile(played, labels, {task.task_id: task.category for task in env().tasks()}, before)
 
 
 def _weights(judged: Sequence[Judged], round_id: str) -> list[dict]:

@@ -14,7 +14,7 @@ from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState
 from seal.rollout.collect import collect
-from seal.settings.params import CollectParams
+from seal.settings.play import CollectParams
 from seal.store.judged import write_judged
 
 torch = pytest.importorskip("torch")

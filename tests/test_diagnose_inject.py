@@ -2,17 +2,19 @@
 
 import ast
 import random
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from seal.cli import main
 from seal.core.errors import ArtifactError
-from seal.diagnose import diagnose, inject, mutate
-from seal.diagnose.inject import FORMATS, formats_of, injections, judge, pairs, play
-from seal.diagnose.mutate import KINDS
-from seal.diagnose.mutations import typo
-from seal.diagnose.score import APART, CONTROL, FAULT, PAIR, Score, read_rows, tally, write_rows
+from seal.diagnose import diagnose
+from seal.diagnose.proof import inject
+from seal.diagnose.proof.fault_kinds import KINDS
+from seal.diagnose.proof.inject import FORMATS, formats_of, injections, judge, pairs, play
+from seal.diagnose.proof.mutations import typo
+from seal.diagnose.proof.score import APART, CONTROL, FAULT, PAIR, Score, read_rows, tally, write_rows
 from seal.env import load_env
 from seal.verify.turns import verify
 
@@ -70,12 +72,12 @@ def test_a_sample_of_the_proof_is_part_of_the_committed_one(rows):
 
 
 def test_the_injector_knows_nothing_of_the_rules():
-    hand = {"mutate", "mutations", "place"}
+    hand = {f"seal.diagnose.proof.{name}" for name in ("fault_kinds", "mutations", "place")}
     for name in hand:
-        tree = ast.parse((Path(mutate.__file__).parent / f"{name}.py").read_text())
+        tree = ast.parse(Path(import_module(name).__file__).read_text())
         found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        names = {f"{node.module}.{alias.name}" for node in found for alias in node.names}
-        ours = {name.removeprefix("seal.diagnose.").split(".")[0] for name in names if name.startswith("seal.diagnose")}
+        names = [f"{node.module}.{alias.name}".split(".") for node in found for alias in node.names]
+        ours = {".".join(name[:4]) for name in names if name[:2] == ["seal", "diagnose"]}
         assert found and ours <= hand
 
 

@@ -10,8 +10,7 @@ from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.core.types import Call, CallError, Param, Result, Rollout, Step, Task, ToolDoc, UserTurn, Verdict
 from seal.diagnose import diagnose, parse_priority
-from seal.diagnose.finding import Finding
-from seal.diagnose.priority import primary
+from seal.diagnose.primary_label import Finding, primary
 from seal.env.base import Environment, Session
 
 DOCS = (

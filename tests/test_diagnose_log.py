@@ -15,9 +15,9 @@ from pyarrow import parquet
 from seal.commands.diagnose import add_arguments, run
 from seal.core.errors import ArtifactError, ParamError
 from seal.diagnose import log_file
-from seal.diagnose.log import diagnose_log
 from seal.diagnose.log_file import Malformed, diagnose_file, line_records, lines
 from seal.diagnose.messages import conversation
+from seal.diagnose.without_gold import diagnose_log
 from seal.tools.shapes import error_kind
 
 TOOLS = [

@@ -8,11 +8,12 @@ from store_cases import write_tree
 
 from seal.cli import main
 from seal.core.errors import ParamError
+from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_PRIORITY, Label
 from seal.diagnose import diagnose, parse_priority
-from seal.diagnose.inject import injections
-from seal.diagnose.priority import NAMED
-from seal.diagnose.worth import Sample, Worth, by_worth, drawn_priority, frequencies, order_by, worth
+from seal.diagnose.label_worth import Worth, by_worth, drawn_priority, frequencies, order_by, worth
+from seal.diagnose.primary_label import NAMED
+from seal.diagnose.proof.inject import injections
 from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.pipeline.rounds import run_round, start_line
@@ -44,8 +45,8 @@ def faults(request):
     found = {}
     for i in injections(env, random.Random(0).sample(tasks, 24)):
         if i.kind in KINDS and not i.verdicts[i.turn].valid:
-            rows = diagnose(env, i.task, i.rollout, i.verdicts)
-            found.setdefault(i.kind, []).append(Sample(i.task, i.rollout, i.verdicts, rows))
+            rows = tuple(diagnose(env, i.task, i.rollout, i.verdicts))
+            found.setdefault(i.kind, []).append(Judged(i.rollout, i.verdicts, rows, False, 0.0))
     return env, found
 
 
@@ -92,7 +93,7 @@ def test_named_orders(faults):
     assert order_by("learned", env, samples) == by_worth(worth(env, samples))
     for name in NAMED:
         assert parse_priority(name) == DEFAULT_PRIORITY
-        assert set(drawn_priority(name, env, [], {})) == set(DEFAULT_PRIORITY)
+        assert set(drawn_priority(name, env, [])) == set(DEFAULT_PRIORITY)
 
 
 def test_a_conversation_has_no_counterfactual():
@@ -114,9 +115,8 @@ def test_a_round_takes_a_named_priority(priority):
     line, played = run_round(env, start_line(env, policy, evaluate, priority, 0), params, "r1", 0)
     bare = [j for j in played.collected if j.bare]
     tasks = {task.task_id: task for task in env.tasks()}
-    samples = [Sample(tasks[j.rollout.task_id], j.rollout, j.verdicts, j.diagnoses) for j in bare]
     assert bare and line.profile
-    order = order_by(priority, env, samples)
+    order = order_by(priority, env, bare)
     for j in bare:
         assert list(j.diagnoses) == diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, order)
 

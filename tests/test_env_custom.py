@@ -20,7 +20,7 @@ from seal.env.custom.json_values import plain
 from seal.policy.scripted import GoldPolicy
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
-from seal.settings.rounds import CollectParams
+from seal.settings.play import CollectParams
 from seal.store.tables import read_table
 from seal.verify.rollout import success, verify_rollout
 from seal.verify.turns import verify

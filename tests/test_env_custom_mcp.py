@@ -14,7 +14,7 @@ from seal.env.custom import CustomEnv
 from seal.policy.scripted import GoldPolicy
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
-from seal.settings.rounds import CollectParams
+from seal.settings.play import CollectParams
 from seal.verify.rollout import success
 from seal.verify.turns import verify
 

@@ -16,7 +16,7 @@ from seal.evaluate.metrics import metrics
 from seal.evaluate.suite import evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
-from seal.settings.params import EvaluateParams
+from seal.settings.play import EvaluateParams
 from seal.store.tables import rows_of_tasks
 from seal.verify.turns import verify
 

@@ -24,7 +24,9 @@ from seal.pipeline import rounds
 from seal.policy.scripted import FaultyPolicy
 from seal.policy.start import write_start
 from seal.report.experiments import load_results
-from seal.settings.params import Defaults, EvaluateParams, Round, parse_params
+from seal.settings.params import parse_params
+from seal.settings.play import EvaluateParams
+from seal.settings.rounds import Defaults, Round
 from seal.settings.typed import Absent, plain, read
 from seal.store.parquet import read_parquet, write_parquet
 from seal.train import on_policy as fresh

@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 
-from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge as judge_all
 from seal.env.shop import ShopEnv
 from seal.evolve.gate import ALL, gate, shows
 from seal.interface.state import InterfaceState, Item
-from seal.policy.base import Action, Limits
+from seal.policy.base import Action
 from seal.policy.scripted import GoldPolicy
+from seal.settings.evolve import DiagnoseParams, EvolveParams, GateParams
+from seal.settings.play import CollectParams, EvaluateParams
+from seal.settings.rounds import Round
+from seal.settings.train import TrainParams
 
 ENV = ShopEnv(train=1, dev=12, test=1)
 HARM, HELP, IDLE = "harm", "help", "idle"
@@ -55,9 +59,10 @@ def _item(target, text):
 
 
 def _gate(old, new, n_tasks=12, env=ENV, policy=None, **options):
-    limits, policy = Limits(16, 256), policy or CuePolicy()
-    options = {"samples": 2, **options}
-    return gate(env, policy, old, new, n_tasks, "full", 1.0, limits, DEFAULT_PRIORITY, "r1", 1, 0, **options)
+    collect = CollectParams(max_action_tokens=16, context=256)
+    evolve = EvolveParams(gate=GateParams(n_tasks))
+    params = Round("r0", "shop", collect, DiagnoseParams(), evolve, TrainParams(), EvaluateParams())
+    return gate(env, policy or CuePolicy(), old, new, params, RoundKey("r1", 1, 0), **options)
 
 
 def _tools():
@@ -93,8 +98,8 @@ def test_a_helpful_cue_is_kept_and_all_rollouts_are_counted():
     assert rows[ALL]["decision"] == "keep" and rows[ALL]["uplift"] > 0
     assert gated.state == new
     shown = rows[new.items[0].id]["n"]
-    assert 0 < shown <= 24
-    assert gated.spent["rollouts"] == 2 * 24 + shown and gated.spent["tokens"] > 0
+    assert 0 < shown <= 48
+    assert gated.spent["rollouts"] == 2 * 48 + shown and gated.spent["tokens"] > 0
 
 
 def test_nothing_new_or_no_probes_costs_nothing():
@@ -197,9 +202,9 @@ def test_what_the_environment_spoiled_counts_for_nothing():
     first, _ = _tools()
 
     def judge(env, rollouts, priority):
-        spoiled = [replace(r, steps=(), stop_reason="env_error") if r.sample else r for r in rollouts[:24]]
-        return judge_all(env, [*spoiled, *rollouts[24:]], priority)
+        spoiled = [replace(r, steps=(), stop_reason="env_error") if r.sample % 2 else r for r in rollouts[:48]]
+        return judge_all(env, [*spoiled, *rollouts[48:]], priority)
 
     gated = _gate(InterfaceState(), InterfaceState((_item(first, IDLE),)), policy=Watched(), judge=judge)
     whole = gated.decisions[0]
-    assert (whole["item"], whole["decision"], whole["uplift"], whole["n"]) == (ALL, "keep", 0, 12)
+    assert (whole["item"], whole["decision"], whole["uplift"], whole["n"]) == (ALL, "keep", 0, 24)

@@ -13,7 +13,7 @@ from seal.pipeline.rounds import start_line
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.report.data import Round
 from seal.report.tables import idle_scores
-from seal.settings.params import EvaluateParams
+from seal.settings.play import EvaluateParams
 
 PARAMS = EvaluateParams(split="test", context=10**6)
 

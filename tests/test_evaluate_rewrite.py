@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from seal.core.errors import DependencyError
 from seal.core.types import Call, Fact, Param, Task, ToolDoc, UserTurn
+from seal.evolve.evidence import Evidence
 from seal.evolve.guard import guard_for
-from seal.evolve.rewording import reword
+from seal.evolve.paraphrase import paraphrase
 from seal.evolve.rewording_model import rewriter
-from seal.evolve.step import evolve
+from seal.evolve.selection import Reader, evolve
 from seal.interface.state import InterfaceState, Item
 from seal.settings.evolve import EvolveParams, RewriteParams
 
@@ -71,7 +72,7 @@ def served(answer):
     ],
 )
 def test_a_rewording_keeps_what_is_said_and_adds_nothing(answer, taken):
-    assert reword(NEEDS, lambda item: answer, GUARD) == (answer if taken else "")
+    assert paraphrase(NEEDS, lambda item: answer, GUARD) == (answer if taken else "")
 
 
 SHOP = (
@@ -119,24 +120,24 @@ RETURNS = Item("returns", "find", "docs", "returns shipment=", "", "")
 def test_a_rewording_turns_nothing_round(item, answer, taken):
     """Not even in words that docs hold: their own `never` and `before` are no words of this cue."""
     guard = guard_for(SHOP, SHOP_DOCS, [])
-    assert reword(item, lambda item: answer, guard) == (answer if taken else "")
+    assert paraphrase(item, lambda item: answer, guard) == (answer if taken else "")
 
 
 @given(st.lists(st.sampled_from([*"xyz", "X", "the", "not", "only", "refund", "y."]), min_size=3, max_size=7))
 def test_a_rewording_holds_the_words_of_the_cue_in_their_order(words):
     guard = guard_for((Fact("refund", "", "purpose", "x y z X not"),), ())
-    said = reword(Item("purpose", "refund", "docs", "x y X", "", ""), lambda _: " ".join(words), guard)
+    said = paraphrase(Item("purpose", "refund", "docs", "x y X", "", ""), lambda _: " ".join(words), guard)
     assert not said or [word.strip(".") for word in words if word not in ("the", "only", "refund")] == ["x", "y", "X"]
 
 
 def test_templates_are_not_reworded():
     template = Item("recover_any", "missing_argument", "feedback", "add the required {missing}", "", "")
-    assert reword(template, lambda item: pytest.fail("asked"), GUARD) == ""
+    assert paraphrase(template, lambda item: pytest.fail("asked"), GUARD) == ""
 
 
 def next_state(parent, profile, round_id, rewrite, **params):
-    known = {"docs": DOCS, "tasks": [TASK], "rewrite": rewrite}
-    return evolve(parent, profile, FACTS, (), EvolveParams(**params), round_id, **known)
+    evidence = Evidence(profile, FACTS, docs=DOCS, tasks=[TASK])
+    return evolve(parent, evidence, EvolveParams(**params), round_id, Reader(rewrite=rewrite))
 
 
 def test_a_reworded_cue_is_the_same_cue_in_later_rounds(tmp_path):
@@ -153,7 +154,9 @@ def test_a_reworded_cue_is_the_same_cue_in_later_rounds(tmp_path):
         assert [row["reason"] for row in rows] == ["failing again"] and len(fifth.items) == 1
         assert len(asked) == 1, "the answer is kept"
         harm = [{"item": fifth.active[0].id, "uplift": -0.3, "low": -0.5, "high": -0.1, "tasks": 9}]
-        sixth, _ = evolve(fifth, PROFILE, FACTS, (), EvolveParams(), "r6", docs=DOCS, uplifts=harm, rewrite=rewrite)
+        sixth, _ = evolve(
+            fifth, Evidence(PROFILE, FACTS, uplifts=harm, docs=DOCS), EvolveParams(), "r6", Reader(rewrite=rewrite)
+        )
         assert not sixth.active and not next_state(sixth, PROFILE, "r7", rewrite)[0].active
 
 

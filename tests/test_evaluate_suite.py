@@ -11,11 +11,11 @@ from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
 from seal.evaluate.suite import evaluate_policy, plan_evaluation
-from seal.evolve.fixed import static
+from seal.evolve.baselines import static
 from seal.interface import wording
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
-from seal.settings.params import EvaluateParams
+from seal.settings.play import EvaluateParams
 
 ENV = ShopEnv(train=2, dev=2, test=4)
 TOOLS = sorted({tool for task in ENV.tasks() for tool in task.toolset})

@@ -14,20 +14,15 @@ from seal.diagnose.judge import judge
 from seal.diagnose.profile import profile
 from seal.env.compliance import ComplianceEnv
 from seal.env.shop import ShopEnv
-from seal.evolve.evolution import next_interface
+from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
 from seal.interface.wording import RECOVERY_TEMPLATES
 from seal.policy.scripted import FaultyPolicy
 from seal.rollout.collect import collect
-from seal.settings.params import (
-    CollectParams,
-    Defaults,
-    EvolveParams,
-    GateParams,
-    Round,
-)
-from seal.store.tables import rows_of_diagnoses
+from seal.settings.evolve import EvolveParams, GateParams
+from seal.settings.play import CollectParams
+from seal.settings.rounds import Defaults, Round
 
 GOLD, SAID, HIDDEN = "zqgoldzq", "zqsaidzq", "zqhiddenzq"
 SECRETS = (GOLD, SAID, HIDDEN)
@@ -73,10 +68,8 @@ def params(**evolve):
 def a_round(env, policy, state, before, round_id, depth, params):
     played = collect(env, policy, state, params.collect, RoundKey(round_id, depth, 0))
     judged = judge(env, played, DEFAULT_PRIORITY)
-    labels = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, "collect")
-    rows = [{"rollout_id": r.rollout_id, "task_id": r.task_id, "mode": r.mode} for r in played]
-    found = profile(rows, labels, {task.task_id: task.category for task in env.tasks()}, before)
-    return next_interface(env, policy, state, judged, found, params, round_id, depth, 0), found, played
+    found = profile(judged, {task.task_id: task.category for task in env.tasks()}, before)
+    return next_interface(env, policy, state, judged, found, params, RoundKey(round_id, depth, 0)), found, played
 
 
 def added_by(env, state, mode):

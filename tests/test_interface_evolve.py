@@ -10,8 +10,11 @@ from seal.core.errors import ParamError
 from seal.core.labels import FAILURES, Label
 from seal.core.types import CUE_KINDS, Fact, Order, Param, ToolDoc
 from seal.env import load_env
-from seal.evolve.fixed import published, random_items, static
-from seal.evolve.step import evolve, roll_back
+from seal.evolve.baselines import published, random_items, static
+from seal.evolve.changes import ChangeLog
+from seal.evolve.evidence import Evidence
+from seal.evolve.gate import roll_back
+from seal.evolve.selection import Reader, evolve
 from seal.interface.render import render
 from seal.interface.state import InterfaceState
 from seal.interface.wording import count_words
@@ -56,8 +59,9 @@ def texts(state):
 EMPTY = InterfaceState()
 
 
-def step(profile, parent=EMPTY, orders=(), round_id="r1", facts=FACTS, call_format="words", **params):
-    return evolve(parent, profile, facts, orders, PARAMS.model_copy(update=params), round_id, call_format=call_format)
+def step(profile, parent=EMPTY, orders=(), round_id="r1", facts=FACTS, call_format="words", uplifts=(), **params):
+    evidence = Evidence(profile, facts, orders, uplifts)
+    return evolve(parent, evidence, PARAMS.model_copy(update=params), round_id, Reader(call_format))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,7 @@ def test_labels_without_a_target_get_templates_and_guidance(label, kinds):
 def test_recovery_templates_follow_the_errors_seen():
     profile = [row("recovery_failure", "refund")]
     params = EvolveParams(kinds=("recover_any",), min_support=1)
-    state, _ = evolve(InterfaceState(), profile, FACTS, (), params, "r1", errors={"wrong_type": 2})
+    state, _ = evolve(EMPTY, Evidence(profile, FACTS, errors={"wrong_type": 2}), params, "r1")
     assert {item.target for item in state.active} == {"wrong_type"}
 
 
@@ -159,7 +163,7 @@ def test_a_harmful_item_retires_for_good():
     failure = [row("constraint_violation", "refund")]
     first, _ = step(failure)
     harm = [{"item": first.items[0].id, "uplift": -0.3, "low": -0.5, "high": -0.1, "tasks": 9}]
-    second, rows = evolve(first, failure, FACTS, (), PARAMS, "r2", uplifts=harm)
+    second, rows = step(failure, first, round_id="r2", uplifts=harm)
     assert not second.active and "uplift" in rows[0]["reason"]
     assert not step(failure, second, round_id="r3")[0].active
 
@@ -170,8 +174,7 @@ def test_an_item_whose_uplift_is_not_there_retires(least, retired):
     failure = [row("constraint_violation", "refund")]
     first, _ = step(failure)
     worth = [{"item": first.items[0].id, "uplift": 0.01, "low": -0.02, "high": 0.05, "tasks": 9}]
-    params = PARAMS.model_copy(update={"retire_uplift": least})
-    second, rows = evolve(first, failure, FACTS, (), params, "r2", uplifts=worth)
+    second, rows = step(failure, first, round_id="r2", uplifts=worth, retire_uplift=least)
     assert bool(second.active) is not retired
     assert [r["action"] for r in rows] == ["retire" if retired else "keep"]
     assert not retired or rows[0]["reason"] == "uplift below 0.1: at most 0.050"
@@ -183,7 +186,7 @@ def test_without_retirement_even_a_harmful_quiet_item_stays():
     params = PARAMS.model_copy(update={"retire_uplift": -1.0, "retire_patience": 1000})
     state = first
     for round_id in ("r2", "r3", "r4"):
-        state, _ = evolve(state, [], FACTS, (), params, round_id, uplifts=harm)
+        state, _ = evolve(state, Evidence((), FACTS, uplifts=harm), params, round_id)
     assert state.hash == first.hash
 
 
@@ -207,8 +210,9 @@ def test_a_mined_order_is_told_with_its_counts_and_after_a_refusal():
     assert all("refused until verify succeeded 3 times, fine without it 0 times" in r["reason"] for r in rows)
 
 
-def rolled_back(state):
-    return roll_back(state, [item.id for item in state.active], "hurts by 0.1", "r1")
+def rolled_back(state, *items):
+    log = ChangeLog("r1")
+    return roll_back(state, [item.id for item in items or state.active], "hurts by 0.1", log), log.rows
 
 
 def test_a_rolled_back_item_stays_out():
@@ -236,7 +240,7 @@ def test_what_was_rolled_back_stays_out_under_another_kind():
 def test_what_was_rolled_back_stays_out_of_an_interface_that_does_not_evolve(name):
     whole, _ = step([], interface=name, call_format="chat")
     bad = whole.active[0]
-    state, _ = roll_back(whole, [bad.id], "hurts", "r1")
+    state, _ = rolled_back(whole, bad)
     for round_id in ("r2", "r3"):
         state, rows = step([], state, round_id=round_id, interface=name, call_format="chat")
         assert {item.id for item in state.active} == {item.id for item in whole.active} - {bad.id}
@@ -246,7 +250,7 @@ def test_what_was_rolled_back_stays_out_of_an_interface_that_does_not_evolve(nam
 def test_a_kept_interface_logs_what_is_active_alone():
     failure = [row("constraint_violation", "refund"), row("argument_mismatch", "refund", "reason")]
     both, _ = step(failure)
-    state, _ = roll_back(both, [both.active[0].id], "hurts", "r1")
+    state, _ = rolled_back(both, both.active[0])
     kept, rows = step(failure, state, round_id="r2", interface="kept")
     assert kept == state and [(r["action"], r["item"]) for r in rows] == [("keep", both.active[1].id)]
 
@@ -303,7 +307,7 @@ def test_what_a_kind_is_worth_decides_between_cues_of_equal_support(found, first
     ]
     failures = [row("argument_mismatch", "refund", param) for param in ("reason", "order")]
     params = PARAMS.model_copy(update={"max_new": 1})
-    state, _ = evolve(before, failures, (*facts, *FACTS), (), params, "r2", uplifts=worth)
+    state, _ = evolve(before, Evidence(failures, (*facts, *FACTS), uplifts=worth), params, "r2")
     assert {text for target, text in texts(state) if target.startswith("refund")} == {first}
 
 
@@ -374,10 +378,10 @@ ROWS = st.builds(
 @given(st.lists(ROWS, max_size=8), st.lists(ROWS, max_size=8), st.integers(0, 30), st.integers(0, 5))
 def test_laws_of_evolution(first, second, budget, max_new):
     params = EvolveParams(token_budget=budget, max_new=max_new, min_support=1, kinds=("all",))
-    a, _ = evolve(InterfaceState(), first, FACTS, [VERIFY_FIRST], params, "r1")
-    shuffled, _ = evolve(InterfaceState(), first[::-1], FACTS, [VERIFY_FIRST], params, "r1")
+    a, _ = evolve(EMPTY, Evidence(first, FACTS, [VERIFY_FIRST]), params, "r1")
+    shuffled, _ = evolve(EMPTY, Evidence(first[::-1], FACTS, [VERIFY_FIRST]), params, "r1")
     assert a == shuffled, "the order of profile rows does not matter"
-    b, rows = evolve(a, second, FACTS, [VERIFY_FIRST], params, "r2")
+    b, rows = evolve(a, Evidence(second, FACTS, [VERIFY_FIRST]), params, "r2")
     for state in (a, b):
         assert sum(count_words(item.text) for item in state.active) <= budget
         assert len({(i.where, i.target, i.text) for i in state.active}) == len(state.active)
@@ -395,5 +399,5 @@ def test_items_of_tools_not_in_the_docs_change_nothing():
 
 def test_params_may_be_the_typed_ones_and_plain_kinds_are_the_default():
     profile = [row("spurious_tool_call"), row("constraint_violation", "refund")]
-    state, _ = evolve(EMPTY, profile, FACTS, (), EvolveParams(), "r1")
+    state, _ = evolve(EMPTY, Evidence(profile, FACTS), EvolveParams(), "r1")
     assert texts(state) == {("refund", "after verify")}

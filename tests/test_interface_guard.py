@@ -24,10 +24,11 @@ from seal.core.types import (
     ToolDoc,
     UserTurn,
 )
-from seal.evolve.fixed import published, random_items, static
-from seal.evolve.guard import guard_for, leaks, words
+from seal.evolve.baselines import published, random_items, static
+from seal.evolve.evidence import Evidence
+from seal.evolve.guard import guard_for, words
 from seal.evolve.orders import executions_of_rollouts, find_orders
-from seal.evolve.step import evolve
+from seal.evolve.selection import Reader, evolve
 from seal.interface.feedback import feedback, parse_feedback
 from seal.interface.render import hints, render
 from seal.interface.state import InterfaceState, Item
@@ -71,13 +72,13 @@ def cue(text, kind="enum", target="refund.reason"):
     ],
 )
 def test_a_cue_says_only_what_has_a_source(text, reason):
-    found = leaks(cue(text), FACTS, DOCS, [task()])
+    found = guard_for(FACTS, DOCS, [task()]).reasons(cue(text))
     assert bool(found) is bool(reason) and all(reason in text for text in found)
 
 
 def test_a_run_of_words_of_a_task_is_no_cue():
     sentence = "give it back who check money"
-    found = leaks(cue(sentence), FACTS, DOCS, [task(message=sentence)])
+    found = guard_for(FACTS, DOCS, [task(message=sentence)]).reasons(cue(sentence))
     assert found and "task text" in found[0]
 
 
@@ -94,7 +95,9 @@ def test_evolve_refuses_what_the_guard_refuses():
     ]
     orders = [Order("refund", name, "precondition", 3, 0, 0.5) for name in ("verify_buyer", "zanzibar")]
     params = EvolveParams(kinds=("order",))
-    state, rows = evolve(InterfaceState(), profile, FACTS[:2], orders, params, "r1", docs=DOCS, tasks=[task()])
+    state, rows = evolve(
+        InterfaceState(), Evidence(profile, FACTS[:2], orders, docs=DOCS, tasks=[task()]), params, "r1"
+    )
     assert {item.text for item in state.active} == {"after verify_buyer"}
     assert {(row["action"], row["text"]) for row in rows} == {
         ("add", "after verify_buyer"),
@@ -117,7 +120,7 @@ def test_canaries_never_surface(gold, hidden, said, labels):
         for tool, param in (("refund", "reason"), ("refund", ""), ("verify_buyer", "order"))
     ]
     params = EvolveParams(min_support=1, max_new=99, token_budget=9999, kinds=("all",))
-    state, _ = evolve(InterfaceState(), profile, FACTS, (), params, "r1", docs=DOCS, tasks=tasks)
+    state, _ = evolve(InterfaceState(), Evidence(profile, FACTS, docs=DOCS, tasks=tasks), params, "r1")
     assert state.active
     assert_silent(state, DOCS, {gold, hidden, said})
 
@@ -147,8 +150,8 @@ def all_cues(env, call_format="words", tasks=()):
     ]
     orders = [Order(a, b, kind, 5, 0, 0.7) for a, b in zip(tools, tools[1:]) for kind in ("precondition", "permission")]
     params = EvolveParams(min_support=1, max_new=10**6, token_budget=10**6, kinds=("all",))
-    known = {"docs": docs_of(env), "tasks": tasks or env.tasks(), "call_format": call_format}
-    state, rows = evolve(InterfaceState(), profile, facts, orders, params, "r1", **known)
+    evidence = Evidence(profile, facts, orders, docs=docs_of(env), tasks=tasks or env.tasks())
+    state, rows = evolve(InterfaceState(), evidence, params, "r1", Reader(call_format))
     assert not [row for row in rows if row["action"] == "refuse"]
     return facts, tools, state
 

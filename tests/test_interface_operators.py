@@ -7,9 +7,9 @@ import pytest
 
 from seal.core.labels import FAILURES
 from seal.core.types import CUE_KINDS, ERROR_KINDS, Call, Fact, Order, Param, ToolDoc
-from seal.evolve.propose import WEIGHTS
+from seal.evolve.candidates import WEIGHTS
 from seal.interface import wording
-from seal.interface.placeholders import SLOT, SLOTS, failing_params, failure_of, fill
+from seal.interface.placeholders import PLACEHOLDER, PLACEHOLDERS, Failure, fill
 from seal.tools.phrases import FACT_TEXTS
 from seal.tools.prose import enum_in_text, enum_of
 from seal.tools.schema import fits
@@ -73,7 +73,7 @@ def test_mined_order():
 
 def test_mined_order_carries_its_counts_and_is_told_after_a_refusal():
     orders = Order("refund", "verify", "precondition", 4, 1, 0.6)
-    assert wording.order(orders).basis == "refused until verify succeeded 4 times, fine without it 1 times"
+    assert wording.order(orders).counts == "refused until verify succeeded 4 times, fine without it 1 times"
     cue = wording.recovery_order(orders)
     assert (cue.kind, cue.target, cue.where) == ("recover_order", "refund", "feedback")
     assert cue.text == "verify must succeed first"
@@ -90,8 +90,8 @@ def test_kinds_are_those_of_facts_and_then_those_of_the_other_operators():
 
 def test_every_error_kind_has_a_template_with_known_slots():
     assert set(wording.RECOVERY_TEMPLATES) == {*ERROR_KINDS, "loop"}
-    used = {slot for text in wording.RECOVERY_TEMPLATES.values() for slot in SLOT.findall(text)}
-    assert used <= set(SLOTS)
+    used = {name for text in wording.RECOVERY_TEMPLATES.values() for name in PLACEHOLDER.findall(text)}
+    assert used <= set(PLACEHOLDERS)
     assert wording.recover_any("no such kind") is None
 
 
@@ -110,7 +110,7 @@ DOCS = (
 
 
 def filled(template, call, kind, raw="error"):
-    return fill(template, failure_of(call, kind, raw, DOCS))
+    return fill(template, Failure(call, kind, raw, DOCS))
 
 
 def test_slots_name_what_is_missing_wrong_or_near():
@@ -126,7 +126,7 @@ def test_slots_name_what_is_missing_wrong_or_near():
 
 def test_who_is_logged_in_is_no_place_to_look_something_up():
     docs = tuple(ToolDoc(name, "") for name in ("get_user_login_status", "get_user_id", "book"))
-    failure = failure_of(Call("book", {"user": "7"}), "not_found", "no such user", docs)
+    failure = Failure(Call("book", {"user": "7"}), "not_found", "no such user", docs)
     assert fill("see {lookup}", failure) == "see get_user_id"
 
 
@@ -136,11 +136,15 @@ def test_a_template_with_an_empty_slot_is_silent():
     assert filled("{allowed}", Call("nowhere", {}), "invalid_value") == ""
 
 
+def names(params):
+    return tuple(param.name for param in params)
+
+
 def test_failing_params_by_name_then_by_kind():
     call = Call("book", {"city": "Rome", "seats": "two", "tier": "gold"})
-    assert failing_params(failure_of(call, "invalid_value", "error invalid tier=", DOCS)) == ("tier",)
-    assert failing_params(failure_of(call, "wrong_type", "error", DOCS)) == ("seats",)
-    assert failing_params(failure_of(call, "other", "error", DOCS)) == ()
+    assert names(Failure(call, "invalid_value", "error invalid tier=", DOCS).blamed) == ("tier",)
+    assert names(Failure(call, "wrong_type", "error", DOCS).blamed) == ("seats",)
+    assert names(Failure(call, "other", "error", DOCS).blamed) == ()
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 import pytest
 
 from seal.core.types import Param, Task, ToolDoc, UserTurn
-from seal.evolve.step import evolve
+from seal.evolve.evidence import Evidence
+from seal.evolve.selection import evolve
 from seal.interface import wording
-from seal.interface.doc_facts import companions_of, example_of, siblings_of, told
+from seal.interface.doc_facts import companions_of, example_of, facts_of_docs, siblings_of
 from seal.interface.render import render
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
@@ -100,12 +101,12 @@ def test_a_sibling_is_alike_and_says_something_else():
 def test_siblings_stand_together_wherever_they_stand():
     together = companions_of(["a", "b", "c"], [("a", "b"), ("a", "b", "c")])
     assert together == {"a": {"a", "b"}, "b": {"a", "b"}, "c": {"a", "b", "c"}}
-    apart = told((DRIVE, STOP), "words", [("set_speed",), ("set_speed", "x"), ("set_speed_zero",)])
+    apart = facts_of_docs((DRIVE, STOP), "words", [("set_speed",), ("set_speed", "x"), ("set_speed_zero",)])
     assert "sibling" not in {fact.kind for fact in apart}
 
 
 def test_told_facts_are_documented_and_wait_until_failing_persists():
-    facts = told((DRIVE, STOP), "words")
+    facts = facts_of_docs((DRIVE, STOP), "words")
     assert all(fact.documented for fact in facts)
     found = {(fact.tool, fact.param, fact.kind): fact.value for fact in facts}
     assert found["set_speed", "speed", "unit"] == "km/h" and found["set_speed", "speed", "range"] == ["0", "120"]
@@ -120,12 +121,12 @@ def test_told_facts_are_documented_and_wait_until_failing_persists():
         "rate": 1,
     }
     params = EvolveParams(kinds=("all",))
-    assert {i.kind for i in evolve(InterfaceState(), [row], (), (), params, "r1", docs=(DRIVE,))[0].active} == {
+    assert {i.kind for i in evolve(InterfaceState(), Evidence([row], docs=(DRIVE,)), params, "r1")[0].active} == {
         "guidance"
     }
-    state, _ = evolve(InterfaceState(), [{**row, "n_parent": 5}], (), (), params, "r2", docs=(DRIVE,))
+    state, _ = evolve(InterfaceState(), Evidence([{**row, "n_parent": 5}], docs=(DRIVE,)), params, "r2")
     assert {i.text for i in state.active if i.target == "set_speed.speed"} == {"in km/h", "from 0 to 120"}
-    plain, _ = evolve(InterfaceState(), [{**row, "n_parent": 5}], (), (), EvolveParams(), "r2", docs=(DRIVE,))
+    plain, _ = evolve(InterfaceState(), Evidence([{**row, "n_parent": 5}], docs=(DRIVE,)), EvolveParams(), "r2")
     assert not plain.active
 
 
@@ -150,7 +151,7 @@ def test_a_sibling_that_is_withheld_is_not_named():
 
 def cues(docs):
     """(tool, parameter, kind) -> text of everything the docs tell."""
-    facts = told(docs, "pythonic")
+    facts = facts_of_docs(docs, "pythonic")
     return {(f.tool, f.param, f.kind): cue.text for f in facts if (cue := wording.note(f))}
 
 

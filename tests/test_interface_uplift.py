@@ -3,14 +3,16 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_interface_evolve import FACTS, PARAMS, row, step
+from test_interface_evolve import row, step
 
-from seal.evolve.step import evolve
+from seal.core.judged import Judged
+from seal.core.types import Rollout
 from seal.evolve.uplift import uplifts
 
 
 def played(task, dropped, success, mode="full"):
-    return {"task_id": task, "mode": mode, "dropped": dropped, "success": success}
+    rollout = Rollout("", task, 0, 0, mode, "", "", (), "finished", dropped)
+    return Judged(rollout, (), (), success, 0.0)
 
 
 def test_uplift_compares_within_tasks():
@@ -49,8 +51,7 @@ def test_few_tasks_that_agree_are_no_proof(difference):
         ]
         worth = uplifts(rows, state)
         assert worth[0]["uplift"] == difference and worth[0]["low"] < worth[0]["high"]
-        params = PARAMS.model_copy(update={"retire_uplift": 0.0})
-        after, _ = evolve(state, failure, FACTS, (), params, "r2", uplifts=worth)
+        after, _ = step(failure, state, round_id="r2", uplifts=worth, retire_uplift=0.0)
         assert bool(after.active) is not sure
 
 

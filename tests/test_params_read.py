@@ -10,18 +10,12 @@ from hypothesis import strategies as st
 from seal.core.errors import ParamError
 from seal.env.custom.tasks import TaskEntry
 from seal.settings.envs import ENVS
-from seal.settings.evolve import RewriteParams
-from seal.settings.params import (
-    CollectParams,
-    Defaults,
-    EvaluateParams,
-    EvolveParams,
-    TrainParams,
-    load_params,
-    parse_params,
-)
+from seal.settings.evolve import EvolveParams, RewriteParams
+from seal.settings.params import load_params, parse_params
+from seal.settings.play import CollectParams, EvaluateParams
 from seal.settings.policies import POLICIES
-from seal.settings.rounds import FlowParams, Round, RunParams, Start
+from seal.settings.rounds import Defaults, FlowParams, Round, RunParams, Start
+from seal.settings.train import TrainParams
 from seal.settings.typed import Settings, plain, read
 
 

@@ -19,8 +19,9 @@ from seal.policy.base import Limits
 from seal.policy.endpoint import ByteCodec, EndpointPolicy
 from seal.policy.start import write_start
 from seal.rollout.engine import Request, play
-from seal.settings.params import CollectParams, TrainParams
+from seal.settings.play import CollectParams
 from seal.settings.policies import EndpointParams
+from seal.settings.train import TrainParams
 from seal.tools.parse import format_calls
 from seal.train.loop import train_round
 

@@ -16,7 +16,7 @@ from seal.core.seeds import RoundKey
 from seal.core.types import Task, UserTurn
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
-from seal.evolve.evolution import next_interface
+from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy import counter_of, load_policy, look_at
 from seal.policy.base import Limits, Observation
@@ -24,13 +24,10 @@ from seal.policy.hf import ADAPTER, alike_in_length, new_hf
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
 from seal.policy.warmstart import STATE, sft
 from seal.rollout.collect import collect
-from seal.settings.params import (
-    CollectParams,
-    Defaults,
-    EvolveParams,
-    Round,
-)
+from seal.settings.evolve import EvolveParams
+from seal.settings.play import CollectParams
 from seal.settings.policies import HfParams
+from seal.settings.rounds import Defaults, Round
 
 TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
 LIMITS = Limits(max_action_tokens=6, context=120)
@@ -271,7 +268,7 @@ def test_a_budget_of_an_hf_policy_is_in_its_tokens(base):
     ]
     for plays, cues in ((GoldPolicy(), 12), (policy, 3)):
         params = round_params(token_budget=60)
-        found = next_interface(env, plays, InterfaceState(), judged, failures, params, "r1", 1, 0)
+        found = next_interface(env, plays, InterfaceState(), judged, failures, params, RoundKey("r1", 1, 0))
         assert sum(map(counter_of(plays), (item.text for item in found.state.active))) <= 60
         assert [row["tokens"] for row in found.changes] == [counter_of(plays)(row["text"]) for row in found.changes]
         assert len(found.state.active) >= cues

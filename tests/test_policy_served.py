@@ -16,8 +16,9 @@ from seal.interface.state import InterfaceState
 from seal.policy import load_policy
 from seal.policy.hf import new_hf
 from seal.rollout.collect import collect
-from seal.settings.params import CollectParams, TrainParams
+from seal.settings.play import CollectParams
 from seal.settings.policies import HfParams, ServeParams
+from seal.settings.train import TrainParams
 from seal.train.loop import train_round
 
 torch = pytest.importorskip("torch")

@@ -15,11 +15,11 @@ from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
-from seal.diagnose.score import Row, write_rows
+from seal.diagnose.proof.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
 from seal.evaluate.suite import evaluate_policy, write_evaluation
-from seal.evolve.fixed import static
+from seal.evolve.baselines import static
 from seal.experiment.results import record, write_results, write_transfer
 from seal.experiment.summary import summarise
 from seal.experiment.transfer import summarise_transfer
@@ -29,7 +29,7 @@ from seal.report.experiments import curves, load_results
 from seal.report.html import page, write_report
 from seal.report.transfers import load_transfers, read_transfer, transfer_rows
 from seal.rollout.collect import Groups, collect
-from seal.settings.params import CollectParams, EvaluateParams
+from seal.settings.play import CollectParams, EvaluateParams
 from seal.store.judged import write_judged
 from seal.store.parquet import read_parquet, write_parquet
 from seal.store.schemas import OF_ROUND

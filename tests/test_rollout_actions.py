@@ -14,7 +14,7 @@ from seal.policy.nano_model import NanoForCausalLM
 from seal.rollout.engine import PlayRun, play
 from seal.rollout.plan import requests_for
 from seal.rollout.play_cache import PlayCache
-from seal.settings.rounds import CollectParams
+from seal.settings.play import CollectParams
 
 ENV = ShopEnv(train=4, dev=1, test=4)
 REQUESTS = requests_for(ENV.tasks()[:6], CollectParams(group_size=3), RoundKey("r1", 1, 7))

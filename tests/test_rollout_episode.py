@@ -21,7 +21,7 @@ from seal.policy.words import END, WordCodec, build_vocabulary
 from seal.rollout.engine import Request, play
 from seal.rollout.ledger import Ledger
 from seal.rollout.plan import choose_tasks, requests_for
-from seal.settings.rounds import CollectParams
+from seal.settings.play import CollectParams
 from seal.tools.parse import format_calls
 from seal.verify.rollout import success
 from seal.verify.turns import verify

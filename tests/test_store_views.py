@@ -9,7 +9,7 @@ import pytest
 from store_cases import LINEAGE, write_tree
 
 from seal.core.errors import ArtifactError, ParamError
-from seal.diagnose import priority
+from seal.diagnose import primary_label
 from seal.store.schemas import TABLES
 from seal.workspace.derived_views import CERTAIN, DERIVED
 from seal.workspace.views import ask, connect, open_root, rows
@@ -217,7 +217,7 @@ def test_the_matrix_of_parameters_is_what_the_labels_say(con):
 
 
 def test_what_counts_as_sure_is_one_figure():
-    assert CERTAIN == priority.CERTAIN
+    assert CERTAIN == primary_label.CERTAIN
 
 
 def test_labels_that_come_together_are_counted_both_ways(con):

@@ -11,7 +11,7 @@ from test_policy_hf import base  # noqa: F401  the fixture
 from train_cases import group, tiny_policy
 
 from seal.core.errors import ArtifactError
-from seal.settings.params import TrainParams
+from seal.settings.train import TrainParams
 from seal.train.loop import Loop
 from seal.train.settings import OptimSettings
 

@@ -10,7 +10,8 @@ from train_cases import group, judged, tiny_policy
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.judged import Judged
-from seal.settings.params import CollectParams, TrainParams
+from seal.settings.play import CollectParams
+from seal.settings.train import TrainParams
 from seal.store.files import forget
 from seal.store.judged import judged_of
 from seal.store.tables import write_table

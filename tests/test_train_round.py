@@ -10,7 +10,8 @@ from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState, Item
 from seal.rollout.collect import collect
-from seal.settings.params import CollectParams, TrainParams
+from seal.settings.play import CollectParams
+from seal.settings.train import TrainParams
 from seal.train.loop import train_round
 
 torch = pytest.importorskip("torch")

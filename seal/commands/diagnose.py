@@ -11,7 +11,7 @@ from seal.commands.places import add_root, file_place
 from seal.core.errors import ParamError
 
 if TYPE_CHECKING:
-    from seal.diagnose.score import Row
+    from seal.diagnose.proof.score import Row
 
 ENVS = ("shop", "compliance", "bfcl")
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 def inject(names: Sequence[str], n: int, seed: int, output: Path | None = None) -> int:
     """Print the confusion matrix and figures of each environment and of all, and write the counts."""
-    from seal.diagnose.score import summary, write_rows
+    from seal.diagnose.proof.score import summary, write_rows
 
     rows = []
     for name in names:
@@ -68,8 +68,8 @@ def inject(names: Sequence[str], n: int, seed: int, output: Path | None = None) 
 def proof(name: str, n: int, seed: int) -> "list[Row]":
     """Counts of every kind of fault on `n` tasks (0: all), those whose reference is bad left out: of a fault there the
     right label is gold_error."""
-    from seal.diagnose.inject import injections, judge, pairs
-    from seal.diagnose.score import tally
+    from seal.diagnose.proof.inject import injections, judge, pairs
+    from seal.diagnose.proof.score import tally
     from seal.env import load_env
 
     env = load_env(name)

@@ -19,16 +19,15 @@ PRIORITIES = ("fixed", "frequency", "learned")
 
 def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) -> None:
     """Three tables: the orders, the profile (primary labels of root failing turns), the weights."""
+    from seal.core.judged import bare_or_all
     from seal.diagnose.judge import relabelled
-    from seal.diagnose.worth import Sample, order_by, worth
+    from seal.diagnose.label_worth import order_by, worth
     from seal.report.tables import text_table
 
     title, env, played = _played(root, round_id, env_name)
-    bare = [j for j in played if j.bare] or played
-    tasks = {task.task_id: task for task in env.tasks()}
-    samples = [Sample(tasks[j.rollout.task_id], j.rollout, j.verdicts, j.diagnoses) for j in bare]
-    found = worth(env, samples)
-    orders = {name: order_by(name, env, samples) for name in PRIORITIES}
+    bare = bare_or_all(played)
+    found = worth(env, bare)
+    orders = {name: order_by(name, env, bare) for name in PRIORITIES}
     judged = {name: relabelled(env, played, order) for name, order in orders.items()}
     print(f"{title}: {len(played):,} rollouts, {len(bare):,} of them bare\n")
     print("Place of each label, and what repairing it alone is worth: verdicts that flip per turn that carries it\n")
@@ -44,7 +43,7 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
     ]
     print(text_table(("label", *PRIORITIES, "turns", "flips", "worth"), rows, (0,)))
     print("\nProfile: share of the failing turns of bare rollouts that each label is the primary one of, in percent\n")
-    shares = {name: _shares([j for j in of_one if j.bare] or of_one) for name, of_one in judged.items()}
+    shares = {name: _shares(bare_or_all(of_one)) for name, of_one in judged.items()}
     print(_by_label(orders["fixed"], shares, lambda value: f"{100 * value:.1f}"))
     weights = {name: _weights(of_one) for name, of_one in judged.items()}
     print("\nWeights: mean of the failing turns of failed rollouts by primary label (weights average 1)\n")

@@ -1,5 +1,6 @@
 """A rollout with everything the verifier and the diagnosis say about it: what training reads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seal.core.labels import NOT_THE_POLICY
@@ -70,3 +71,8 @@ class Judged:
         """Whether the policy was shown an error in this turn (of a call, or that it wrote none)."""
         steps = (step for step in self.rollout.steps if step.turn == turn)
         return any(step.errors or any(result.error_kind for result in step.results) for step in steps)
+
+
+def bare_or_all(judged: Sequence[Judged]) -> list[Judged]:
+    """The bare rollouts; all of them where none is bare."""
+    return [j for j in judged if j.bare] or list(judged)

@@ -18,6 +18,7 @@ import numpy as np
 
 DRAWS = 4000
 LEVEL = 0.95
+Z = 1.959963984540054  # quantile of the normal that bounds 95%
 _CHUNK = 1_000_000  # multiplicities held at once
 
 
@@ -36,14 +37,25 @@ class Estimate:
         return {key: round(value, 6) if isinstance(value, float) else value for key, value in asdict(self).items()}
 
 
-def wilson(successes: float, n: int, level: float = LEVEL) -> Estimate:
-    """Wilson's score interval of a share of `n` independent rows. Without rows: (0, 1) around 0."""
+def score_interval(successes: float, n: int, z: float = Z) -> tuple[float, float]:
+    """Wilson's score interval of a share of `n` independent rows; (0, 1) where there is nothing to count.
+
+    `z`: quantile of the normal that bounds it, by default that of 95%.
+    """
     if not n:
-        return Estimate(0.0, 0.0, 1.0, 0, 0)
-    z, p = NormalDist().inv_cdf(0.5 + level / 2), successes / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Estimate(p, max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half)), n, n)
+        return 0.0, 1.0
+    p = successes / n
+    centre = p + z * z / (2 * n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def wilson(successes: float, n: int, level: float = LEVEL) -> Estimate:
+    """`score_interval` as an estimate, which it holds to the last bit. Without rows: (0, 1) around 0."""
+    low, high = score_interval(successes, n, NormalDist().inv_cdf(0.5 + level / 2))
+    p = successes / n if n else 0.0
+    return Estimate(p, min(p, low), max(p, high), n, n)
 
 
 def bootstrap_mean(
@@ -132,7 +144,11 @@ def _expanded_tail(n: int, level: float) -> float:
 
 
 def student_t(p: float, df: int) -> float:
-    """Quantile of Student's t for p > 0.5: exact for 1 and 2 degrees of freedom, else Abramowitz and Stegun 26.7.5."""
+    """Quantile of Student's t for p > 0.5: exact for 1 and 2 degrees of freedom, else Abramowitz and Stegun 26.7.5.
+
+    Not scipy.special.stdtrit: it moves the sixth digit of intervals of 4 to 8 clusters, a third of the figures of
+    results/margin/shop, and committed results must come out as they are.
+    """
     if df == 1:
         return math.tan(math.pi * (p - 0.5))
     if df == 2:

@@ -2,6 +2,6 @@
 
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.diagnose.diagnosis import diagnose
-from seal.diagnose.priority import parse_priority
+from seal.diagnose.primary_label import parse_priority
 
 __all__ = ["DEFAULT_PRIORITY", "diagnose", "parse_priority"]

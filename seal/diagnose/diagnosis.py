@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 from seal.core.labels import DEFAULT_PRIORITY, Label
 from seal.core.types import Call, Diagnosis, Result, Rollout, Step, Task, Verdict
-from seal.diagnose import rules
-from seal.diagnose.evidence import (
+from seal.diagnose import label_rules as rules
+from seal.diagnose.primary_label import Finding, labels_of, parse_priority
+from seal.diagnose.root_cause import Alignment
+from seal.diagnose.trace import Trace
+from seal.diagnose.turn_evidence import (
     Goal,
     TurnEvidence,
     align,
@@ -13,11 +16,7 @@ from seal.diagnose.evidence import (
     facts_by_place,
     garbled_of,
 )
-from seal.diagnose.finding import Finding
-from seal.diagnose.graded import explain_graded
-from seal.diagnose.priority import parse_priority, primary
-from seal.diagnose.roots import Alignment
-from seal.diagnose.trace import Trace
+from seal.diagnose.without_gold import explain_graded
 from seal.env.base import Environment
 
 INHERITED, LATENT, NOT_REACHED, RECOVERED = "inherited", "latent", "not_reached", "recovered"
@@ -61,25 +60,8 @@ class Diagnoser:
             self._findings.append(self._turn(turn))
         rows = []
         for turn, findings in enumerate(self._findings):
-            first = primary(findings, priority)
-            source = self._source.get(turn)
-            for i in sorted(range(len(findings)), key=lambda i: (i != first, i)):
-                f = findings[i]
-                evidence = dict(f.evidence) if source is None else {**f.evidence, "from_turn": source}
-                rows.append(
-                    Diagnosis(
-                        turn=turn,
-                        label=f.label.value,
-                        detail=f.detail,
-                        primary=i == first,
-                        root=source is None,
-                        tool=f.tool,
-                        parameter=f.parameter,
-                        step=f.step,
-                        evidence=evidence,
-                        confidence=f.confidence * self._trust(turn),
-                    )
-                )
+            trust = self._verdicts[turn].confidence if turn in self._verdicts else 1.0  # no surer than the verdict
+            rows += labels_of(turn, findings, priority, self._source.get(turn), trust)
         return rows
 
     def evidence(self, turn: int) -> TurnEvidence | None:
@@ -167,10 +149,6 @@ class Diagnoser:
         ours = self._rollout.stop_reason != "env_error"
         return [Finding(Label.BUDGET_EXHAUSTED if ours else Label.ENV_ERROR, NOT_REACHED)]
 
-    def _trust(self, turn: int) -> float:
-        """A label is no surer than the verdict it explains."""
-        return self._verdicts[turn].confidence if turn in self._verdicts else 1.0
-
     def _last_step(self, turn: int) -> int:
         return self._steps[turn][-1].step if self._steps[turn] else -1
 
@@ -198,9 +176,9 @@ class Diagnoser:
             facts=facts_by_place(env.facts(tools)),
             state_ok=state_ok,
             response_ok=response_ok,
-            said="\n".join(messages),
-            earlier="\n".join((*messages[:-1], *shown, *asked)),
-            told="\n".join((*shown, *now)),
+            user_text="\n".join(messages),
+            earlier_text="\n".join((*messages[:-1], *shown, *asked)),
+            result_text="\n".join((*shown, *now)),
             last_step=self._last_step(turn),
             stop=stop,
         )

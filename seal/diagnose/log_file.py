@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from seal.core.errors import ArtifactError
 from seal.core.types import Diagnosis, Json
-from seal.diagnose.log import diagnose_log
 from seal.diagnose.messages import conversation
+from seal.diagnose.without_gold import diagnose_log
 
 MAX_LINE = 64 * 2**20  # bytes
 _COLUMNS = ("messages", "tools", "functions")

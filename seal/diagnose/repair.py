@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from seal.core.labels import Label
 from seal.core.types import Call, Diagnosis
-from seal.diagnose.evidence import Goal, TurnEvidence
+from seal.diagnose.turn_evidence import Goal, TurnEvidence
 
 Calls = list[Call]
 Rows = Sequence[Diagnosis]

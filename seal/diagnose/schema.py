@@ -1,8 +1,7 @@
-"""A call against the documented schema of its tool, and a literal against what was said."""
+"""A call against the documented schema of its tool, and a literal against the text of a conversation."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from seal.core.types import Call, Json, ToolDoc
 from seal.tools.schema import fits
@@ -10,40 +9,31 @@ from seal.tools.schema import fits
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaFault:
-    """`detail`: missing_parameter, unexpected_parameter, type, enum_value."""
-
-    parameter: str
-    detail: str
-
-
-def schema_faults(call: Call, doc: ToolDoc, exact: bool = False) -> list[SchemaFault]:
-    """What of a call breaks its documented schema, in the order of the documentation. `exact`: see
-    seal.tools.schema.fits."""
-    known = {param.name for param in doc.params}
-    faults = [SchemaFault(name, "unexpected_parameter") for name in call.arguments if name not in known]
+def schema_faults(call: Call, doc: ToolDoc, exact: bool = False) -> dict[str, str]:
+    """What of a call breaks its documented schema, by parameter: missing_parameter, unexpected_parameter, type or
+    enum_value; unexpected ones first, then in the order of the documentation. `exact`: see seal.tools.schema.fits."""
+    given, known = call.arguments, {param.name for param in doc.params}
+    faults = {name: "unexpected_parameter" for name in given if name not in known}
     for param in doc.params:
-        if param.name not in call.arguments:
-            if param.required:
-                faults.append(SchemaFault(param.name, "missing_parameter"))
-        elif not fits(call.arguments[param.name], param.type, exact):
-            faults.append(SchemaFault(param.name, "type"))
-        elif param.enum and call.arguments[param.name] not in param.enum:
-            faults.append(SchemaFault(param.name, "enum_value"))
+        if param.name not in given:
+            faults |= {param.name: "missing_parameter"} if param.required else {}
+        elif not fits(given[param.name], param.type, exact):
+            faults[param.name] = "type"
+        elif param.enum and given[param.name] not in param.enum:
+            faults[param.name] = "enum_value"
     return faults
 
 
-def said(value: Json, text: str) -> bool:
+def occurs(value: Json, text: str) -> bool:
     """Whether a literal occurs in a text: a number by value, a string as whole words, a list by its items."""
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, int | float):
         return float(value) in {float(found.replace(",", "")) for found in _NUMBER.findall(text)}
     if isinstance(value, Mapping):
-        return bool(value) and all(said(item, text) for item in value.values())
+        return bool(value) and all(occurs(item, text) for item in value.values())
     if isinstance(value, list | tuple):
-        return bool(value) and all(said(item, text) for item in value)
+        return bool(value) and all(occurs(item, text) for item in value)
     word = str(value).strip().casefold()
     if not word or word not in (text := text.casefold()):
         return False

@@ -1,1 +1,3 @@
-"""The next learning interface from a round's evidence: propose, guard, choose, retire, gate."""
+"""How the interface changes: from a round's evidence (`evidence`) to candidate cues (`candidates`), past the leak guard
+(`guard`), to what is added, kept and retired (`selection`, `uplift`), and what survives its trial on dev tasks
+(`gate`). `next_interface` is all of it in one call."""

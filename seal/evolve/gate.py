@@ -5,17 +5,16 @@ item, on the tasks that show it. An item is rolled back when the interval of its
 no single item is to blame but all together hurt, all are. Every decision is a row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from seal.core.judged import Judged
-from seal.core.seeds import rollout_id, seed_for
+from seal.core.seeds import RoundKey
 from seal.core.statistics import Estimate, paired_difference
 from seal.core.types import Json, Mode, Rollout, Task
 from seal.diagnose.judge import judge as judge_all
 from seal.env.base import Environment
-from seal.evolve.step import roll_back
+from seal.evolve.changes import ChangeLog, Row
 from seal.interface.render import shows_feedback
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
@@ -23,9 +22,10 @@ from seal.policy import counter_of
 from seal.policy.base import Limits, Policy
 from seal.rollout.engine import Request, play
 from seal.rollout.plan import choose_tasks
+from seal.settings.rounds import Round
 
 ALL = "*"  # the item id of the row about all new items together
-Key = tuple[str, int]
+SAMPLES = 4  # rollouts of a task in each arm
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Gated:
     """The state that passed, rows of the change log, one row a decision, and what the probes cost."""
 
     state: InterfaceState
-    changes: list[dict[str, Json]]
-    decisions: list[dict[str, Json]]
+    changes: list[Row]
+    decisions: list[Row]
     spent: Mapping[str, int]
 
 
@@ -43,65 +43,60 @@ def gate(
     policy: Policy,
     old: InterfaceState,
     new: InterfaceState,
-    n_tasks: int,
-    mode: Mode,
-    temperature: float,
-    limits: Limits,
-    priority: Sequence[str],
-    round_id: str,
-    depth: int,
-    run_seed: int,
-    samples: int = 4,
+    params: Round,
+    key: RoundKey,
     judge: Callable[[Environment, Sequence[Rollout], Sequence[str]], list[Judged]] = judge_all,
 ) -> Gated:
-    """Probe what `new` adds to `old` on `n_tasks` dev tasks (0: all passes unprobed), `samples` rollouts each."""
+    """Probe what `new` adds to `old` on params.evolve.gate.tasks dev tasks (0: all passes unprobed)."""
     before = {item.id for item in old.active}
     added = [item for item in new.active if item.id not in before]
-    if not n_tasks or not added:
+    if not params.evolve.gate.tasks or not added:
         return Gated(new, [], [], {"rollouts": 0, "tokens": 0})
     dev = [task for task in env.tasks() if task.split == "dev" and not task.known_bad]
-    tasks = choose_tasks(dev, n_tasks, run_seed, depth, "probe")
-    seen = {item.id: [task for task in tasks if shows(env, task, new, item, mode)] for item in added}
+    tasks = choose_tasks(dev, params.evolve.gate.tasks, key.run_seed, key.depth, "probe")
+    collect, scenario = params.collect, {task.task_id: task.scenario_id for task in tasks}
 
     def requests(arm: int, tasks: Sequence[Task], dropped: str = "") -> list[Request]:
-        return [
-            Request(
-                rollout_id(round_id, "probe", arm, task.task_id, sample),
-                task,
-                sample,
-                seed_for(run_seed, depth, "probe", 0, task.task_id, sample),
-                mode,
-                dropped,
-            )
-            for task in tasks
-            for sample in range(samples)
-        ]
+        def request(task: Task, sample: int) -> Request:
+            at = task.task_id, sample
+            id_, seed = key.rollout_id("probe", arm, *at), key.seed("probe", 0, *at)
+            return Request(id_, task, sample, seed, collect.mode, dropped)
+
+        return [request(task, sample) for task in tasks for sample in range(SAMPLES)]
 
     arms = requests(0, tasks)
     for arm, item in enumerate(added, 2):
-        arms += requests(arm, seen[item.id], item.id)
-    rollouts = play(env, policy, arms, new, limits, temperature)
-    rollouts += play(env, policy, requests(1, tasks), old, limits, temperature)
-    judged = judge(env, rollouts, priority)
-    with_all, without = judged[: len(tasks) * samples], judged[len(arms) :]
-    single = judged[len(tasks) * samples : len(arms)]
-    scenario = {task.task_id: task.scenario_id for task in tasks}
-
-    rows = [_decision(round_id, None, _effect(with_all, without, scenario))]
+        arms += requests(arm, [task for task in tasks if shows(env, task, new, item, collect.mode)], item.id)
+    limits = Limits(collect.max_action_tokens, collect.context)
+    rollouts = play(env, policy, arms, new, limits, collect.temperature)
+    rollouts += play(env, policy, requests(1, tasks), old, limits, collect.temperature)
+    judged = judge(env, rollouts, params.diagnose.priority)
+    with_all, without = judged[: len(tasks) * SAMPLES], judged[len(arms) :]
+    rows = [_decision(key.id, None, with_all, without, scenario)]
     for item in added:
-        lacking = [j for j in single if j.rollout.dropped == item.id]
-        rows.append(_decision(round_id, item, _effect(with_all, lacking, scenario)))
-    guilty = {row["item"]: row for row in rows if row["decision"] == "rollback" and row["item"] != ALL}
-    if rows[0]["decision"] == "rollback" and not guilty:
-        guilty = {item.id: rows[0] for item in added}
+        lacking = [j for j in judged[len(with_all) : len(arms)] if j.rollout.dropped == item.id]
+        rows.append(_decision(key.id, item, with_all, lacking, scenario))
+    harmful = {row["item"]: row for row in rows if row["decision"] == "rollback" and row["item"] != ALL}
+    if rows[0]["decision"] == "rollback" and not harmful:
+        harmful = {item.id: rows[0] for item in added}
         rows = [{**row, "decision": "rollback"} for row in rows]
-    state, changes = new, []
-    for id_, row in guilty.items():
+    state, log = new, ChangeLog(key.id, counter_of(policy))
+    for id_, row in harmful.items():
         reason = f"gate: {row['uplift']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}] on {row['n']} pairs"
-        state, more = roll_back(state, [id_], reason, round_id, counter_of(policy))
-        changes += more
+        state = roll_back(state, [id_], reason, log)
     tokens = sum(sum(j.rollout.tokens.loss_mask) for j in judged)
-    return Gated(state, changes, rows, {"rollouts": len(judged), "tokens": tokens})
+    return Gated(state, log.rows, rows, {"rollouts": len(judged), "tokens": tokens})
+
+
+def roll_back(state: InterfaceState, item_ids: Collection[str], reason: str, log: ChangeLog) -> InterfaceState:
+    """The state without these active items; they are not proposed again."""
+    items = []
+    for item in state.items:
+        if item.id in item_ids and item.status == "active":
+            item = replace(item, status="rolled_back", evidence={**item.evidence, "out": "gate"})
+            log.add("rollback", item, reason)
+        items.append(item)
+    return replace(state, items=tuple(items))
 
 
 def shows(env: Environment, task: Task, state: InterfaceState, item: Item, mode: Mode) -> bool:
@@ -116,19 +111,23 @@ def shows(env: Environment, task: Task, state: InterfaceState, item: Item, mode:
     return told or any(full.revealed(turn) != lacking.revealed(turn) for turn in range(1, last + 1))
 
 
-def _effect(a: Sequence[Judged], b: Sequence[Judged], scenario: Mapping[str, str]) -> tuple[Estimate, Estimate]:
-    """(on progress, on success) of a minus b, paired by task and sample."""
+def _effect(
+    a: Sequence[Judged], b: Sequence[Judged], scenario: Mapping[str, str], outcome: Callable[[Judged], float]
+) -> Estimate:
+    """Of an outcome: a minus b, paired by task and sample."""
 
-    def by_key(judged: Sequence[Judged], outcome: str) -> dict[Key, float]:
-        return {(j.rollout.task_id, j.rollout.sample): float(getattr(j, outcome)) for j in judged if j.usable}
+    def by_key(judged: Sequence[Judged]) -> dict[tuple[str, int], float]:
+        return {(j.rollout.task_id, j.rollout.sample): float(outcome(j)) for j in judged if j.usable}
 
     clusters = {(j.rollout.task_id, j.rollout.sample): scenario[j.rollout.task_id] for j in a}
-    effects = [paired_difference(by_key(a, o), by_key(b, o), clusters) for o in ("progress", "success")]
-    return effects[0], effects[1]
+    return paired_difference(by_key(a), by_key(b), clusters)
 
 
-def _decision(round_id: str, item: Item | None, effect: tuple[Estimate, Estimate]) -> dict[str, Any]:
-    progress, success = (estimate.row() for estimate in effect)
+def _decision(
+    round_id: str, item: Item | None, a: Sequence[Judged], b: Sequence[Judged], scenario: Mapping[str, str]
+) -> dict[str, Json]:
+    progress = _effect(a, b, scenario, lambda j: j.progress).row()
+    success = _effect(a, b, scenario, lambda j: j.success).row()
     return {
         "round": round_id,
         "item": item.id if item else ALL,

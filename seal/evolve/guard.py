@@ -6,12 +6,12 @@ in one source: harmless words can be joined to an answer.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from seal.core.types import Fact, Json, Task, ToolDoc
 from seal.interface import wording
-from seal.interface.placeholders import SLOT
+from seal.interface.placeholders import PLACEHOLDER
 from seal.interface.state import Item
 from seal.tools.phrases import FACT_TEXTS
 
@@ -58,7 +58,7 @@ class Guard:
 
     def reasons(self, item: Item | wording.Cue) -> list[str]:
         """Why the item must not be shown; [] when it may."""
-        text = SLOT.sub(" ", item.text) if item.kind == wording.RECOVER_ANY_KIND else item.text
+        text = PLACEHOLDER.sub(" ", item.text) if item.kind == wording.RECOVER_ANY_KIND else item.text
         said = words(text)
         found = []
         for word in dict.fromkeys(word for word in said if word not in self.allowed):
@@ -114,8 +114,3 @@ def guard_for(facts: Iterable[Fact], docs: Iterable[ToolDoc], tasks: Iterable[Ta
         hidden=frozenset(w for task in tasks for leaf in _leaves(dict(task.initial_state)) for w in words(leaf)),
         messages=tuple(sorted({_padded(words(turn.message)) for turn in turns})),
     )
-
-
-def leaks(item: Item, facts: Sequence[Fact], docs: Sequence[ToolDoc], tasks: Sequence[Task] = ()) -> list[str]:
-    """Reasons why one item must not be shown; [] when all it says has a source. For many items use `guard_for`."""
-    return guard_for(facts, docs, tasks).reasons(item)

@@ -3,12 +3,13 @@
 Only tool names and error kinds are read, never a value. Refusals are errors of kind precondition or permission.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from seal.core.statistics import score_interval
 from seal.core.types import REFUSALS, Order, Rollout
 
+Z_90 = 1.645  # quantile of the normal, of a two-sided 90% interval
 Execution = tuple[str, str]  # tool, error kind ("" when it succeeded)
 
 
@@ -50,7 +51,7 @@ def find_orders(
     for tool, before in firsts:
         against.update((tool, other) for other in tools - before - {tool})
     found = [
-        Order(tool, other, kind, n, against[tool, other], _lower(n, n + against[tool, other]))
+        Order(tool, other, kind, n, against[tool, other], score_interval(n, n + against[tool, other], Z_90)[0])
         for (tool, other, kind), n in sorted(flips.items())
         if n >= min_support
     ]
@@ -58,10 +59,3 @@ def find_orders(
     best = {m.tool: max(rival.support for rival in found if rival.tool == m.tool) for m in found}
     kept = [m for m in found if 2 * m.support >= best[m.tool]]
     return sorted(kept, key=lambda m: (m.tool, -m.support, m.prerequisite, m.error_kind))
-
-
-def _lower(successes: int, n: int, z: float = 1.645) -> float:
-    """Lower end of the Wilson interval."""
-    p = successes / n
-    centre = p + z * z / (2 * n)
-    return (centre - z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)

@@ -1,7 +1,7 @@
 """New cues in the words of a model behind an OpenAI-compatible endpoint: off by default, cached, guarded like the rest.
 
 A rewording must hold the words of the cue as they stand, in their order, and add small words alone (see
-seal.evolve.rewording); where it does not, the cue stays as its operator wrote it. Answers lie on disk by a hash of the
+seal.evolve.paraphrase); where it does not, the cue stays as its operator wrote it. Answers lie on disk by a hash of the
 request, so a stage that is run again asks nothing twice and gives the same bytes.
 """
 

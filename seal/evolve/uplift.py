@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from seal.core.judged import Judged
 from seal.core.types import Json
 from seal.interface.render import ANY_CATEGORY
 from seal.interface.state import InterfaceState, Item
@@ -19,30 +20,27 @@ MIN_TASKS = 3  # fewer clusters give no interval
 
 
 def uplifts(
-    rollouts: Iterable[Mapping[str, Json]],
-    state: InterfaceState,
+    judged: Iterable[Judged],
+    interface: InterfaceState,
     toolsets: Mapping[str, Sequence[str]] | None = None,
-    outcome: str = "success",
     categories: Mapping[str, str] | None = None,
 ) -> list[dict[str, Json]]:
     """One row per active item: item, kind, target, uplift, low, high (95%), n_with, n_without, tasks.
 
     Args:
-        rollouts: rows with task_id, mode (or interface_mode), dropped and the outcome column (bool or number in
-            [0, 1]); rows in mode "off" say nothing here.
-        state: the interface they were played under.
+        judged: rollouts under `interface`, some without one item; those in mode "off" say nothing here.
         toolsets: task id -> tools in sight; given it, an item counts only where its tool is.
         categories: task id -> category; given it, a hint counts only in its category.
-    The estimate weighs a task by n1 * n0 / (n1 + n0), and the interval's two more by the mean of these. With fewer than
-    MIN_TASKS tasks that have both arms the interval is (-1, 1).
+    The estimate of the effect on success weighs a task by n1 * n0 / (n1 + n0), and the interval's two more by the mean
+    of these. With fewer than MIN_TASKS tasks that have both arms the interval is (-1, 1).
     """
     by_task: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for row in rollouts:
-        if (row.get("mode") or row.get("interface_mode")) != "off":
-            by_task[row["task_id"]].append((row.get("dropped") or "", float(row[outcome])))
+    for j in judged:
+        if not j.bare:
+            by_task[j.rollout.task_id].append((j.rollout.dropped, float(j.success)))
     return [
         {"item": item.id, "kind": item.kind, "target": item.target, **_estimate(item.id, by_task, tasks)}
-        for item in state.active
+        for item in interface.active
         for tasks in [_exposed(item, by_task, toolsets, categories)]
     ]
 

@@ -20,7 +20,7 @@ from seal.core.errors import mended_by
 from seal.experiment.jobs import Job, folder_of
 from seal.experiment.results import METRICS, OUTCOME, RECORD, as_outcomes, record
 from seal.interface.state import load_interface
-from seal.settings.params import Round
+from seal.settings.rounds import Round
 from seal.settings.typed import read
 from seal.store.files import forget, read_record, write_json
 from seal.store.tables import write_table

@@ -18,7 +18,7 @@ from seal.policy import load_policy
 from seal.policy.base import Policy
 from seal.policy.start import write_start
 from seal.rollout.play_cache import PlayCache
-from seal.settings.params import Round, Start
+from seal.settings.rounds import Round, Start
 from seal.settings.typed import plain, read
 from seal.store.files import atomic_dir, forget, new_folder, read_record, write_json
 

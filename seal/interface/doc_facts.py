@@ -24,7 +24,9 @@ _NO_DEFAULT = (None, "", "None")  # BFCL writes a missing default as text
 _PLACEHOLDER = "<{}>"
 
 
-def told(docs: Sequence[ToolDoc], call_format: str, toolsets: Iterable[Collection[str]] = ()) -> tuple[Fact, ...]:
+def facts_of_docs(
+    docs: Sequence[ToolDoc], call_format: str, toolsets: Iterable[Collection[str]] = ()
+) -> tuple[Fact, ...]:
     """Facts of the prose of `docs`, in their order. `toolsets`: tools that stand together; () means all do."""
     companions = companions_of([doc.name for doc in docs], toolsets)
     facts: list[Fact] = []

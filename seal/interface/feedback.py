@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from seal.core.types import REFUSALS, Call, CallError, Mode, Result, ToolDoc
-from seal.interface.placeholders import Failure, failing_params, failure_of, fill
+from seal.interface.placeholders import Failure, fill
 from seal.interface.render import by_target, shows_feedback
 from seal.interface.state import InterfaceState, Item, target_of
 
@@ -47,7 +47,7 @@ def feedback(
     """
     if not result.error_kind or not shows_feedback(mode):
         return result.raw
-    failure = failure_of(call, result.error_kind, result.raw, docs)
+    failure = Failure(call, result.error_kind, result.raw, tuple(docs))
     texts = [*_of_target(failure, state, mode)]
     if not (texts and failure.kind in REFUSALS):  # what to do first is said
         said = {word for text in texts for word in text.split()}
@@ -62,7 +62,7 @@ def parse_feedback(error: CallError, docs: Sequence[ToolDoc], state: InterfaceSt
     raw = raw_error(error)
     if not shows_feedback(mode):
         return raw
-    failure = Failure("", {}, error.kind, error.message, tuple(docs))
+    failure = Failure(Call("", {}), error.kind, error.message, tuple(docs))
     kinds = (error.kind,) if error.kind == "unknown_tool" else (SYNTAX, error.kind)
     return SEPARATOR.join([raw, *dict.fromkeys(_of_kind(failure, dict.fromkeys(kinds), state))])
 
@@ -71,13 +71,13 @@ def _of_target(failure: Failure, state: InterfaceState, mode: Mode) -> Iterator[
     """Texts of items aimed at the failing parameters, or at the tool when it refused."""
     recovery, notes = by_target(state, "feedback"), by_target(state, "docs") if mode == "feedback_only" else {}
     if failure.kind in REFUSALS:
-        yield from (item.text for item in recovery.get(failure.name, ()))
-        yield from (item.text for item in notes.get(failure.name, ()) if item.kind in _REFUSAL_NOTES)
+        yield from (item.text for item in recovery.get(failure.call.name, ()))
+        yield from (item.text for item in notes.get(failure.call.name, ()) if item.kind in _REFUSAL_NOTES)
         return
     if failure.kind in CALL_ERRORS:
-        yield from (item.text for item in notes.get(failure.name, ()) if item.kind == "example")
-    for param in failing_params(failure):
-        target = target_of(failure.name, param)
+        yield from (item.text for item in notes.get(failure.call.name, ()) if item.kind == "example")
+    for param in (p.name for p in failure.blamed):
+        target = target_of(failure.call.name, param)
         yield from (item.text for item in recovery.get(target, ()))
         yield from (f"{param}= {item.text}" for item in notes.get(target, ()))
         if failure.kind == "not_found":

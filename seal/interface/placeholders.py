@@ -1,110 +1,73 @@
 """What a recovery template may name: tools and parameters of the docs in sight, never a value.
 
 A template such as "required {missing}" belongs to an error kind; the words in braces are filled from the failing call
-and the docs alone. A template with an empty slot is not shown.
+and the docs alone. A template with an empty placeholder is not shown.
 """
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from seal.core.types import Call, Json, Param, ToolDoc
+from seal.core.types import Call, Param, ToolDoc
 from seal.tools.prose import enum_of, format_in_text, one_of, range_in_text
 from seal.tools.schema import fits
 
-SLOT = re.compile(r"\{(\w+)\}")
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _READS = frozenset(
     {"get", "list", "find", "search", "view", "show", "display", "check", "lookup", "fetch", "read", "retrieve"}
 )
 _SESSION = frozenset({"login", "logout"})  # of a tool that reads nothing but who is logged in
-_NOISE = frozenset(
-    {
-        "error",
-        "during",
-        "execution",
-        "given",
-        "current",
-        "for",
-        "from",
-        "no",
-        "not",
-        "the",
-        "with",
-        "all",
-        "and",
-        "any",
-        "by",
-        "of",
-        "to",
-        "in",
-        "i",
-    }
-)
+_NOISE = frozenset("error during execution given current for from no not the with all and any by of to in i".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One error as the interface sees it. `doc` is None when no tool of that name is in sight."""
+    """One error as the interface sees it: a failed call (its name is "" for text that is none), the error, and the bare
+    docs of the tools in sight."""
 
-    name: str
-    arguments: Mapping[str, Json]
+    call: Call
     kind: str
     raw: str
     docs: tuple[ToolDoc, ...]
 
     @property
     def doc(self) -> ToolDoc | None:
-        return next((doc for doc in self.docs if doc.name == self.name), None)
+        """That of the called tool; None when no tool of that name is in sight."""
+        return next((doc for doc in self.docs if doc.name == self.call.name), None)
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        return self.doc.params if self.doc else ()
+
+    @property
+    def missing(self) -> list[Param]:
+        """Required parameters that were left out."""
+        return [p for p in self.params if p.required and p.name not in self.call.arguments]
+
+    @property
+    def blamed(self) -> tuple[Param, ...]:
+        """Parameters the error is about: those it names, else those its kind points to."""
+        named = tuple(p for p in self.params if re.search(rf"(?<!\w){re.escape(p.name)}(?!\w)", self.raw))
+        if named or self.kind == "missing_argument":
+            return named or tuple(self.missing)
+        given = tuple(p for p in self.params if p.name in self.call.arguments)
+        if self.kind == "wrong_type":
+            return tuple(p for p in given if not fits(self.call.arguments[p.name], p.type, exact=True))
+        return given if self.kind in ("invalid_value", "not_found") else ()
 
 
-def failure_of(call: Call, kind: str, raw: str, docs: Sequence[ToolDoc]) -> Failure:
-    return Failure(call.name, call.arguments, kind, raw, tuple(docs))
-
-
-def failing_params(failure: Failure) -> tuple[str, ...]:
-    """Documented parameters the error is about: those it names, else those its kind points to."""
-    if failure.doc is None:
-        return ()
-    params = failure.doc.params
-    named = tuple(p.name for p in params if re.search(rf"(?<!\w){re.escape(p.name)}(?!\w)", failure.raw))
-    if named:
-        return named
-    if failure.kind == "missing_argument":
-        return tuple(p.name for p in _missing(failure))
-    if failure.kind == "wrong_type":
-        return tuple(p.name for p in _mistyped(failure))
-    if failure.kind in ("invalid_value", "not_found"):
-        return tuple(p.name for p in params if p.name in failure.arguments)
-    return ()
-
-
-def _missing(failure: Failure) -> list[Param]:
-    params = failure.doc.params if failure.doc else ()
-    return [p for p in params if p.required and p.name not in failure.arguments]
-
-
-def _mistyped(failure: Failure) -> list[Param]:
-    params, given = failure.doc.params if failure.doc else (), failure.arguments
-    return [p for p in params if p.name in given and not fits(given[p.name], p.type, exact=True)]
-
-
-def _keys(names: Sequence[str]) -> str:
-    return " ".join(f"{name}=" for name in names)
+def _keys(params: Iterable[Param]) -> str:
+    return " ".join(f"{p.name}=" for p in params)
 
 
 def _types(failure: Failure) -> str:
-    wanted = set(failing_params(failure))
-    params = failure.doc.params if failure.doc else ()
-    return " ".join(f"{p.name}= {p.type}" for p in params if p.name in wanted)
+    return " ".join(f"{p.name}= {p.type}" for p in failure.blamed)
 
 
 def _allowed(failure: Failure) -> str:
-    wanted = set(failing_params(failure))
-    params = failure.doc.params if failure.doc else ()
-    told = ((p.name, _values(p)) for p in params if p.name in wanted)
-    return " ".join(f"{name}= {text}" for name, text in told if text)
+    return " ".join(f"{p.name}= {text}" for p in failure.blamed if (text := _values(p)))
 
 
 def _values(param: Param) -> str:
@@ -119,15 +82,14 @@ def _values(param: Param) -> str:
 def _params(failure: Failure) -> str:
     if failure.doc is None:
         return ""
-    return f"only {_keys([p.name for p in failure.doc.params])}" if failure.doc.params else "no arguments"
+    return f"only {_keys(failure.params)}" if failure.params else "no arguments"
 
 
 def nearest(failure: Failure, n: int = 3) -> tuple[str, ...]:
     """Up to `n` names of tools in sight that look most like the unknown one (or like a word of the error)."""
-    names = [doc.name for doc in failure.docs]
-    asked = [failure.name] if failure.name else _WORD.findall(failure.raw)
-    best = {name: max((_likeness(word, name) for word in asked), default=0.0) for name in names}
-    return tuple(sorted((name for name in names if best[name] >= 0.5), key=lambda name: (-best[name], name))[:n])
+    wanted = [failure.call.name] if failure.call.name else _WORD.findall(failure.raw)
+    best = {doc.name: max((_likeness(word, doc.name) for word in wanted), default=0.0) for doc in failure.docs}
+    return tuple(sorted((name for name in best if best[name] >= 0.5), key=lambda name: (-best[name], name))[:n])
 
 
 def _likeness(a: str, b: str) -> float:
@@ -136,12 +98,12 @@ def _likeness(a: str, b: str) -> float:
 
 def lookups(failure: Failure, n: int = 3) -> tuple[str, ...]:
     """Up to `n` reading tools in sight whose names share a noun with the error or with the failing parameters."""
-    asked = nouns(failure.raw) | {noun for name in failing_params(failure) for noun in nouns(name)}
+    wanted = nouns(failure.raw) | {noun for p in failure.blamed for noun in nouns(p.name)}
     shared = {}
     for doc in failure.docs:
         words = nouns(doc.name)
-        reads = doc.name != failure.name and words & _READS and not words & _SESSION
-        if reads and (common := (words - _READS) & asked):
+        reads = doc.name != failure.call.name and words & _READS and not words & _SESSION
+        if reads and (common := (words - _READS) & wanted):
             shared[doc.name] = len(common)
     return tuple(sorted(shared, key=lambda name: (-shared[name], name))[:n])
 
@@ -152,8 +114,8 @@ def nouns(text: str) -> set[str]:
     return {re.sub(r"ies$", "y", word) if word.endswith("ies") else word.removesuffix("s") for word in words} - _NOISE
 
 
-SLOTS: Mapping[str, Callable[[Failure], str]] = {
-    "missing": lambda failure: _keys([p.name for p in _missing(failure)]),
+PLACEHOLDERS: Mapping[str, Callable[[Failure], str]] = {
+    "missing": lambda failure: _keys(failure.missing),
     "params": _params,
     "types": _types,
     "allowed": _allowed,
@@ -163,6 +125,7 @@ SLOTS: Mapping[str, Callable[[Failure], str]] = {
 
 
 def fill(template: str, failure: Failure) -> str:
-    """The template with its slots filled; "" when one of them has nothing to say."""
-    values = {slot: SLOTS[slot](failure) for slot in SLOT.findall(template) if slot in SLOTS}
-    return "" if not all(values.values()) else SLOT.sub(lambda m: values.get(m[1], m[0]), template)
+    """The template with its placeholders filled; "" when one of them has nothing to say."""
+    names = [name for name in PLACEHOLDER.findall(template) if name in PLACEHOLDERS]
+    values = {name: PLACEHOLDERS[name](failure) for name in names}
+    return "" if not all(values.values()) else PLACEHOLDER.sub(lambda m: values.get(m[1], m[0]), template)

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from seal.core.errors import ArtifactError, ParamError, mended_by
 from seal.core.types import CUE_KINDS, Json
-from seal.interface.placeholders import SLOT, SLOTS
+from seal.interface.placeholders import PLACEHOLDER, PLACEHOLDERS
 from seal.store.files import read_json, unlike
 
 VERSION = 2  # the newest of interface.json; see InterfaceState
@@ -74,7 +74,7 @@ class InterfaceState:
     def without(self, item_id: str) -> "InterfaceState":
         return replace(self, items=tuple(item for item in self.items if item.id != item_id))
 
-    def silent_on(self, tools: Collection[str]) -> "InterfaceState":
+    def without_naming(self, tools: Collection[str]) -> "InterfaceState":
         """The state without the items whose text names one of these tools; itself where none does."""
         if not tools:
             return self
@@ -116,8 +116,8 @@ def load_interface(path: str | Path) -> InterfaceState:
     with mended_by(_REMEDY):
         found = read_json(path, _FILE)
     if unknown := sorted(found.keys() - _FILE.keys()):
-        told = f"unknown key {unknown[0]!r}; known: {', '.join(_FILE)}"
-        raise ArtifactError("interface", f"{path}: {told}", _REMEDY)
+        fault = f"unknown key {unknown[0]!r}; known: {', '.join(_FILE)}"
+        raise ArtifactError("interface", f"{path}: {fault}", _REMEDY)
     if isinstance(found["version"], bool) or found["version"] not in range(1, VERSION + 1):
         remedy = f"this SEAL reads versions 1 to {VERSION}: install the one that wrote it"
         raise ArtifactError("interface", f"{path}: version {found['version']}", remedy)
@@ -125,8 +125,8 @@ def load_interface(path: str | Path) -> InterfaceState:
     items = []
     for i, row in enumerate(found["items"]):
         item = Item(**{key: row[key] for key in row.keys() & _KEYS.keys() - {"id"}})
-        if told := _fault(row, item, ids):
-            raise ArtifactError("interface", f"{path}: items[{i}]: {told}", _REMEDY)
+        if fault := _fault(row, item, ids):
+            raise ArtifactError("interface", f"{path}: items[{i}]: {fault}", _REMEDY)
         ids.add(item.id)
         items.append(item)
     return InterfaceState(tuple(items), found["version"])
@@ -136,18 +136,18 @@ def _fault(row: Mapping[str, Json], item: Item, ids: Collection[str]) -> str:
     """What is wrong with one stored item; "" when nothing is."""
     if unknown := sorted(row.keys() - _KEYS.keys()):
         return f"unknown key {unknown[0]!r}; known: {', '.join(_KEYS)}"
-    if told := unlike(row, {key: kind for key, kind in _KEYS.items() if key in row}):
-        return told
+    if fault := unlike(row, {key: kind for key, kind in _KEYS.items() if key in row}):
+        return fault
     for key, choices in _CHOICES.items():
-        if getattr(item, key) not in choices:
-            return f"{key} {getattr(item, key)!r}; use one of {', '.join(choices)}"
+        if key in row and row[key] not in choices:
+            return f"{key} {row[key]!r}; use one of {', '.join(choices)}"
     if not item.target.strip() or not item.text.strip():
         return "target and text must not be empty"
     for key, value in (("target", item.target), ("text", item.text)):
         if not is_one_line(value):
             return f"{key} {value!r}; it must be one line without control characters"
-    if told := _slot_fault(item):
-        return f"text {item.text!r}: {told}"
+    if fault := _template_fault(item):
+        return f"text {item.text!r}: {fault}"
     if isinstance(item.support, bool) or item.support < 0:
         return f"support {item.support!r}; it counts failing turns"
     if row.get("id", item.id) != item.id:
@@ -155,16 +155,16 @@ def _fault(row: Mapping[str, Json], item: Item, ids: Collection[str]) -> str:
     return f"id {item.id!r} is there twice" if item.id in ids else ""
 
 
-def _slot_fault(item: Item) -> str:
-    """What is wrong with the slots of a template; "" when nothing is, and for texts that are none.
+def _template_fault(item: Item) -> str:
+    """What is wrong with the placeholders of a template; "" when nothing is, and for texts that are none.
 
-    The example of a call may hold JSON objects, no other template a brace that is no slot.
+    The example of a call may hold JSON objects, no other template a brace that is no placeholder.
     """
     if item.kind not in ("recover_any", "call_format"):
         return ""
-    rest = SLOT.sub(lambda slot: "" if slot[1] in SLOTS else slot[0], item.text)
-    known = f"the slots are {', '.join(f'{{{name}}}' for name in SLOTS)}"
-    if unknown := SLOT.search(rest):
+    rest = PLACEHOLDER.sub(lambda found: "" if found[1] in PLACEHOLDERS else found[0], item.text)
+    known = f"the slots are {', '.join(f'{{{name}}}' for name in PLACEHOLDERS)}"
+    if unknown := PLACEHOLDER.search(rest):
         return f"unknown slot {unknown[0]}; {known}"
     broken = rest.count("{") != rest.count("}") or (_NO_JSON if item.kind == "call_format" else _BRACE).search(rest)
     return f"a brace that is no slot; {known}" if broken else ""

@@ -56,5 +56,5 @@ class View:
             return self.state
         if turn not in self._states:
             withheld = [tool for tool, reveal in self._task.holdout.items() if reveal > turn]
-            self._states[turn] = self.state.silent_on(withheld)
+            self._states[turn] = self.state.without_naming(withheld)
         return self._states[turn]

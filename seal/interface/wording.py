@@ -69,7 +69,7 @@ class Cue:
     where: str
     text: str
     fact: Fact | None = None
-    basis: str = ""  # the counts behind a orders cue, in words
+    counts: str = ""  # behind a learned order, in words
 
     def item(self, label: str = "", born_in: str = "", support: int = 0, **evidence: Json) -> Item:
         return Item(self.kind, self.target, self.where, self.text, label, born_in, support, evidence=evidence)
@@ -96,12 +96,12 @@ def order(learned: Order) -> Cue:
     """The doc note of a learned order of operations (or of a permission)."""
     word = "requires" if learned.error_kind == "permission" else "after"
     until = f"refused until {learned.prerequisite} succeeded {learned.support} times"
-    times = f"{until}, fine without it {learned.against} times"
-    return Cue(ORDER_KIND, learned.tool, "docs", f"{word} {learned.prerequisite}", basis=times)
+    counts = f"{until}, fine without it {learned.against} times"
+    return Cue(ORDER_KIND, learned.tool, "docs", f"{word} {learned.prerequisite}", counts=counts)
 
 
 def recovery_order(learned: Order) -> Cue:
-    """The orders order told after a refusal."""
+    """The learned order told after a refusal."""
     cue = order(learned)
     return replace(cue, kind=RECOVER_ORDER_KIND, where="feedback", text=f"{learned.prerequisite} must succeed first")
 

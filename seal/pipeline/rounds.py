@@ -1,7 +1,7 @@
 """One round in memory, composed of the calls that the stages make: collect, judge, evolve, train, evaluate."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +9,21 @@ from seal.core.judged import Judged
 from seal.core.seeds import RoundKey
 from seal.core.types import Json
 from seal.diagnose.judge import judge, relabelled
-from seal.diagnose.priority import DRAWN
+from seal.diagnose.label_worth import drawn_priority
+from seal.diagnose.primary_label import DRAWN
 from seal.diagnose.profile import profile
-from seal.diagnose.worth import drawn_priority
 from seal.env.base import Environment
 from seal.evaluate.do_nothing import idle
 from seal.evaluate.metrics import cost, metrics, round_metrics
 from seal.evaluate.suite import Evaluation, evaluate_policy
-from seal.evolve.evolution import Evolved, next_interface
+from seal.evolve.next_interface import Evolved, next_interface
 from seal.interface.state import InterfaceState
 from seal.rollout.collect import collect
 from seal.rollout.engine import PlayRun
 from seal.rollout.play_cache import PlayCache
-from seal.settings.params import DiagnoseParams, EvaluateParams, Round
+from seal.settings.evolve import DiagnoseParams
+from seal.settings.play import EvaluateParams
+from seal.settings.rounds import Round
 from seal.train.batch import TrainRow
 from seal.train.loop import TrainResult, train_round
 from seal.train.reweight import Factors
@@ -102,12 +104,12 @@ def run_round(
     say("diagnose")
     collected = judge(env, played, priority)
     if priority in DRAWN:
-        priority = drawn_priority(priority, env, played, {j.rollout.rollout_id: j.verdicts for j in collected})
+        priority = drawn_priority(priority, env, collected)
         collected = relabelled(env, collected, priority)
         params = params.model_copy(update={"diagnose": DiagnoseParams(priority=priority)})
-    found = profile(*_rows(collected), {task.task_id: task.category for task in env.tasks()}, line.profile)
+    found = profile(collected, {task.task_id: task.category for task in env.tasks()}, line.profile)
     say("evolve_interface")
-    evolved = next_interface(env, policy, line.interface, collected, found, params, round_id, depth, run_seed)
+    evolved = next_interface(env, policy, line.interface, collected, found, params, RoundKey(round_id, depth, run_seed))
     say("train")
     trained = train_round(
         policy,
@@ -158,12 +160,3 @@ def run_round(
         metrics=whole,
     )
     return after, Played(collected, evolved, trained, evaluation)
-
-
-def _rows(judged: Sequence[Judged]) -> tuple[list[Row], list[Row]]:
-    """The columns of trajectories and diagnoses that a profile is made of."""
-    played = [
-        {"rollout_id": j.rollout.rollout_id, "task_id": j.rollout.task_id, "mode": j.rollout.mode} for j in judged
-    ]
-    labels = [{"rollout_id": j.rollout.rollout_id, **asdict(d)} for j in judged for d in j.diagnoses]
-    return played, labels

@@ -260,7 +260,7 @@ def _proof(path: Path) -> str:
     """The confusion matrix of injected faults, where the proof was run."""
     if not path.exists():
         return ""
-    from seal.diagnose.score import APART, CONTROL, FAULT, PAIR, Score, read_rows
+    from seal.diagnose.proof.score import APART, CONTROL, FAULT, PAIR, Score, read_rows
     from seal.report import plots
 
     rows = read_rows(path)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seal.core.errors import ArtifactError
+from seal.core.judged import Judged
 from seal.core.types import Json, Task
 from seal.evolve.uplift import MIN_TASKS, uplifts
 from seal.report.data import Round
@@ -11,7 +11,7 @@ from seal.report.episodes import Episode, episodes_of
 from seal.store.judged import read_judged
 from seal.store.tables import tasks_of
 from seal.workspace.lineage import tasks_path
-from seal.workspace.views import MEND, connect, rows
+from seal.workspace.views import connect, rows
 
 Interval = tuple[float, float, float]
 
@@ -77,18 +77,8 @@ def stored_validation(rounds: Iterable[Round]) -> str:
     return ", ".join(said)
 
 
-def _played(r: Round) -> list[dict[str, Json]]:
-    """The rollouts of a round's training steps as seal.evolve.uplift reads them."""
-    success = {row["rollout_id"]: row["success"] for row in r.rows("outcomes", "train")}
-    rows = r.rows("trajectories", "train")
-    if lacking := next((row["rollout_id"] for row in rows if row["rollout_id"] not in success), ""):
-        raise ArtifactError("outcomes", f"{r.folder / 'train'}: none of rollout {lacking}", MEND)
-    return [
-        {
-            "task_id": row["task_id"],
-            "mode": row["interface_mode"],
-            "dropped": row["dropped_item"],
-            "success": success[row["rollout_id"]],
-        }
-        for row in rows
-    ]
+def _played(r: Round) -> list[Judged]:
+    """The rollouts of a round's training steps; none where the tables are not there."""
+    folder = r.folder / "train"
+    there = (folder / "trajectories.parquet").exists()
+    return read_judged(folder, folder, folder, trains=False) if there else []

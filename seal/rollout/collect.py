@@ -10,7 +10,7 @@ from seal.interface.state import InterfaceState
 from seal.policy.base import Limits, Policy
 from seal.rollout.engine import PlayRun, play
 from seal.rollout.plan import choose_tasks, requests_for
-from seal.settings.rounds import CollectParams
+from seal.settings.play import CollectParams
 
 
 @dataclass(frozen=True, slots=True)

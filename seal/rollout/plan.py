@@ -7,7 +7,7 @@ from seal.core.seeds import RoundKey, seed_for
 from seal.core.types import Phase, Task
 from seal.interface.state import InterfaceState
 from seal.rollout.episode import Request
-from seal.settings.rounds import CollectParams
+from seal.settings.play import CollectParams
 
 
 def choose_tasks(tasks: Sequence[Task], n: int, run_seed: int, depth: int, phase: str, step: int = 0) -> list[Task]:

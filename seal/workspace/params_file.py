@@ -13,7 +13,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
 from seal.core.errors import ParamError, RoundError
-from seal.settings.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params, yaml_fault
+from seal.settings.params import Params, load_params, load_yaml, parse_params, yaml_fault
+from seal.settings.rounds import RECIPE, Defaults, Round
 from seal.settings.typed import check_keys, plain, read
 from seal.store.files import atomic_file
 from seal.workspace.lineage import Lineage

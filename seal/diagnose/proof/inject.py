@@ -1,7 +1,7 @@
 """Proof by fault injection: gold trajectories with known faults, diagnosed, and counted against what was expected.
 
 A faulty rollout is written as text in some call format and played by the rollout engine, as a policy's would be. What
-is expected follows from the kind of fault (seal.diagnose.mutate) and from what execution did, never from the
+is expected follows from the kind of fault (seal.diagnose.proof.fault_kinds) and from what execution did, never from the
 diagnosis' own alignment.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.core.types import Call, Result, Rollout, Task, Verdict
 from seal.diagnose.diagnosis import diagnose
-from seal.diagnose.mutate import CONTROLS, KINDS, NATURE, OF_CALL, mutated, mutated_twice, texts_of
+from seal.diagnose.proof.fault_kinds import CONTROLS, KINDS, NATURE, OF_CALL, mutated, mutated_twice, texts_of
 from seal.env.base import Environment
 from seal.policy.faults import TurnScript, gold_script
 from seal.policy.scripted import ReplayPolicy

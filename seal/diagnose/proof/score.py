@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from seal.core.errors import ArtifactError
-from seal.diagnose.inject import Case, Pair
+from seal.diagnose.proof.inject import Case, Pair
 from seal.store.files import atomic_file, read_csv, write_csv
 
 FAULT, APART, CONTROL, PAIR = "fault", "apart", "control", "pair"

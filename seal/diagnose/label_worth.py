@@ -9,25 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.errors import ParamError
+from seal.core.judged import Judged, bare_or_all
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
-from seal.core.types import Diagnosis, Rollout, Task, Verdict
-from seal.diagnose.diagnosis import Diagnoser, diagnose
-from seal.diagnose.priority import CERTAIN, DRAWN, LEARNED, parse_priority
+from seal.core.types import Diagnosis, Verdict
+from seal.diagnose.diagnosis import Diagnoser
+from seal.diagnose.judge import relabelled
+from seal.diagnose.primary_label import CERTAIN, DRAWN, LEARNED, parse_priority
 from seal.diagnose.repair import repaired
 from seal.env.base import Environment
 from seal.verify.turns import verify
 
 SUPPORT = 5  # turns at the mean of all labels that every label is given beforehand, so that few turns decide little
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One stored rollout with its verdicts and diagnoses."""
-
-    task: Task
-    rollout: Rollout
-    verdicts: Sequence[Verdict]
-    diagnoses: Sequence[Diagnosis]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +36,31 @@ class Worth:
         return self.flips / self.turns if self.turns else 0.0
 
 
-def worth(env: Environment, samples: Iterable[Sample]) -> dict[Label, Worth]:
+def worth(env: Environment, judged: Iterable[Judged]) -> dict[Label, Worth]:
     """What a repair of each label flips, by label in the default order. Of a bare verdict without calls: nothing."""
+    tasks = {task.task_id: task for task in env.tasks()}
     counts: dict[Label, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for sample in samples:
-        diagnoser = Diagnoser(env, sample.task, sample.rollout, sample.verdicts)
-        for (turn, label), rows in _faults(sample.diagnoses).items():
+    for j in judged:
+        task = tasks[j.rollout.task_id]
+        diagnoser = Diagnoser(env, task, j.rollout, j.verdicts)
+        for (turn, label), rows in _faults(j.diagnoses).items():
             counts[label][0] += 1
             evidence = diagnoser.evidence(turn)
             calls = repaired(evidence, label, rows) if evidence else None
             if calls is not None:
-                played = [list(of_turn) for of_turn in sample.rollout.calls_by_turn(len(sample.task.turns))]
+                played = j.rollout.calls_by_turn(len(task.turns))
                 played[turn] = calls
                 counts[label][1] += 1
-                counts[label][2] += _flips(sample.verdicts, verify(env, sample.task, played))
+                counts[label][2] += _flips(j.verdicts, verify(env, task, played))
     return {label: Worth(*counts[label]) for label in DEFAULT_PRIORITY if label in counts}
 
 
-def frequencies(samples: Iterable[Sample]) -> Counter[Label]:
+def frequencies(judged: Iterable[Judged]) -> Counter[Label]:
     """Root failing turns that carry each label."""
-    return Counter(label for sample in samples for _, label in _faults(sample.diagnoses))
+    return Counter(label for j in judged for _, label in _faults(j.diagnoses))
 
 
-def order_by(setting: str | Sequence[str], env: Environment, samples: Sequence[Sample]) -> tuple[Label, ...]:
+def order_by(setting: str | Sequence[str], env: Environment, judged: Sequence[Judged]) -> tuple[Label, ...]:
     """The priority a setting means on these rollouts: a list and "fixed" are what they are; "frequency" puts the label
     most turns carry first, "learned" the one whose repair flips most verdicts a turn. Ties keep the default order."""
     if setting not in DRAWN:
@@ -75,33 +69,21 @@ def order_by(setting: str | Sequence[str], env: Environment, samples: Sequence[S
         if env.live:
             remedy = "use fixed or frequency: what its user would have answered to other calls is not known"
             raise ParamError("diagnose.priority", f"{LEARNED} on {env.name}", remedy)
-        return by_worth(worth(env, samples))
-    seen = frequencies(samples)
+        return by_worth(worth(env, judged))
+    seen = frequencies(judged)
     return tuple(sorted(DEFAULT_PRIORITY, key=lambda label: -seen[label]))
 
 
-def drawn_priority(
-    setting: str | Sequence[str],
-    env: Environment,
-    rollouts: Sequence[Rollout],
-    verdicts: Mapping[str, Sequence[Verdict]],
-) -> tuple[Label, ...]:
-    """`order_by` over a round's collected rollouts: the bare ones (all, where none is), diagnosed in the default order.
-
-    `verdicts`: by rollout id.
-    """
+def drawn_priority(setting: str | Sequence[str], env: Environment, judged: Sequence[Judged]) -> tuple[Label, ...]:
+    """`order_by` over a round's collected rollouts: the bare ones (all, where none is), labelled in the default order,
+    whatever labels they have."""
     if setting not in DRAWN:
         return parse_priority(setting)
-    tasks = {task.task_id: task for task in env.tasks()}
-    samples = []
-    for rollout in [r for r in rollouts if r.mode == "off"] or rollouts:
-        task, own = tasks[rollout.task_id], verdicts[rollout.rollout_id]
-        samples.append(Sample(task, rollout, own, diagnose(env, task, rollout, own)))
-    return order_by(setting, env, samples)
+    return order_by(setting, env, relabelled(env, bare_or_all(judged), DEFAULT_PRIORITY))
 
 
 def by_worth(found: Mapping[Label, Worth]) -> tuple[Label, ...]:
-    turns, flips = (sum(getattr(w, name) for w in found.values()) for name in ("turns", "flips"))
+    turns, flips = sum(w.turns for w in found.values()), sum(w.flips for w in found.values())
     prior = flips / turns if turns else 0.0
 
     def shrunken(label: Label) -> float:

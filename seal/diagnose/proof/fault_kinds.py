@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 
 from seal.core.labels import Label
 from seal.core.types import Task
-from seal.diagnose import mutations as m
-from seal.diagnose.place import Place
+from seal.diagnose.proof import mutations as m
+from seal.diagnose.proof.place import Place
 from seal.env.base import Environment
 from seal.policy.faults import StepScript, TurnScript, spliced
 from seal.tools.parse import format_calls
 
 Mutation = Callable[[Place], TurnScript | None]
 # Kind -> what is said, and the label that the definition of labels (design, section 4) gives to a fault of this nature;
-# what execution adds is in seal.diagnose.inject. None: a control, no fault.
+# what execution adds is in seal.diagnose.proof.inject. None: a control, no fault.
 OF_CALL: Mapping[str, tuple[Mutation, Label | None]] = {
     "malformed": (m.malformed, Label.INVALID_TOOL_CALL),
     "truncated": (m.truncated, Label.INVALID_TOOL_CALL),

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from seal.core.types import Call, Json, Result, Task
-from seal.diagnose.evidence import same_call
 from seal.diagnose.trace import Trace, delta, gold_traces, leaves, trace
+from seal.diagnose.turn_evidence import same_call
 from seal.env.base import Environment
 
 

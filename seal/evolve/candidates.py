@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.labels import FAILURES, Label
-from seal.core.types import CUE_KINDS, Fact, Json, Order
+from seal.core.types import CUE_KINDS, Fact, Json
+from seal.evolve.evidence import Evidence
 from seal.interface import wording
 from seal.interface.feedback import LOOP
 from seal.interface.wording import Cue
 
-EVIDENCE = 3  # rollout ids kept with a candidate
+EXAMPLES = 3  # rollout ids kept with a candidate
 
 # Which notes answer a failure of a tool (or of one of its parameters).
 NOTE_KINDS: Mapping[Label, frozenset[str]] = {
@@ -111,46 +112,37 @@ def needs_of(profile: Iterable[Mapping[str, Json]], by: Sequence[str]) -> list[N
                 support=int(failed),
                 rate=min(1.0, failed / exposed) if exposed else 0.0,
                 persists=any(row.get("n_parent") for row in rows),
-                rollouts=tuple(sorted({i for row in rows for i in row.get("rollouts") or ()})[:EVIDENCE]),
+                rollouts=tuple(sorted({i for row in rows for i in row.get("rollouts") or ()})[:EXAMPLES]),
             )
         )
     return needs
 
 
-def propose(
-    profile: Sequence[Mapping[str, Json]],
-    facts: Sequence[Fact],
-    orders: Sequence[Order] = (),
-    call_format: str = "words",
-    errors: Mapping[str, int] | None = None,
-    kinds: Collection[str] = CUE_KINDS,
-) -> list[Candidate]:
+def propose(evidence: Evidence, call_format: str = "words", kinds: Collection[str] = CUE_KINDS) -> list[Candidate]:
     """All cues of these kinds that the profile speaks for, one per place and text, in a fixed order.
 
-    `errors`: how often each error kind was seen; recovery templates are proposed for these kinds only.
-    A fact that the docs tell is proposed only where its failure persists.
+    Recovery templates are proposed for the error kinds that were seen only. A fact that the docs tell is proposed only
+    where its failure persists.
     """
     votes: dict[tuple[str, str, str], list[tuple[Cue, Need]]] = defaultdict(list)
-    for need in needs_of(profile, ("tool", "parameter")):
-        for cue in _answers(need, facts, orders, call_format, errors):
+    for need in needs_of(evidence.profile, ("tool", "parameter")):
+        for cue in _cues_for(need, evidence, call_format):
             if cue.kind in kinds:
                 votes[cue.where, cue.target, cue.text].append((cue, need))
     if wording.GUIDANCE_KIND in kinds:
-        for need in needs_of(profile, ("category",)):
+        for need in needs_of(evidence.profile, ("category",)):
             if cue := wording.guidance(need.label, need.category):
                 votes[cue.where, cue.target, cue.text].append((cue, need))
-    return [_elect(votes[key]) for key in sorted(votes)]
+    return [_candidate(votes[key]) for key in sorted(votes)]
 
 
-def _elect(votes: Sequence[tuple[Cue, Need]]) -> Candidate:
+def _candidate(votes: Sequence[tuple[Cue, Need]]) -> Candidate:
     cue, need = max(votes, key=lambda vote: (vote[1].support, vote[1].rate, vote[1].label))
     return Candidate(cue, need, sum(need.support for _, need in votes), max(need.rate for _, need in votes))
 
 
-def _answers(
-    need: Need, facts: Sequence[Fact], orders: Sequence[Order], call_format: str, errors: Mapping[str, int] | None
-) -> Iterator[Cue]:
-    kinds = NOTE_KINDS.get(need.label, frozenset())
+def _cues_for(need: Need, evidence: Evidence, call_format: str) -> Iterator[Cue]:
+    kinds, facts, orders = NOTE_KINDS.get(need.label, frozenset()), evidence.facts, evidence.orders
     params = {fact.param for fact in facts if fact.tool == need.tool and fact.param}
     for fact in facts:
         if fact.documented and not need.persists:
@@ -159,22 +151,17 @@ def _answers(
             yield cue
         if need.label is Label.RECOVERY_FAILURE and _on_target(fact, need) and (cue := wording.recovery(fact)):
             yield cue
-    if "order" in kinds:
-        yield from (wording.order(m) for m in orders if need.tool in (m.tool, m.prerequisite) and _names(m, need))
+    if "order" in kinds:  # a missing call may be the prerequisite; every other failure is the refused tool's own
+        missing = need.label is Label.MISSING_TOOL_CALL
+        yield from (wording.order(o) for o in orders if need.tool == o.tool or missing and need.tool == o.prerequisite)
     if need.label in (Label.CONSTRAINT_VIOLATION, Label.RECOVERY_FAILURE):
-        yield from (wording.recovery_order(m) for m in orders if m.tool == need.tool)
+        yield from (wording.recovery_order(o) for o in orders if o.tool == need.tool)
     for error_kind in TEMPLATE_KINDS.get(need.label, ()):
-        if (errors is None or errors.get(error_kind) or error_kind == LOOP) and (
-            cue := wording.recover_any(error_kind)
-        ):
+        seen = evidence.errors is None or evidence.errors.get(error_kind) or error_kind == LOOP
+        if seen and (cue := wording.recover_any(error_kind)):
             yield cue
     if need.label is Label.INVALID_TOOL_CALL and (cue := wording.call_format(call_format)):
         yield cue
-
-
-def _names(orders: Order, need: Need) -> bool:
-    """A missing tool call may be the prerequisite; every other failure is the refused tool's own."""
-    return orders.tool == need.tool or need.label is Label.MISSING_TOOL_CALL
 
 
 def _on_target(fact: Fact, need: Need) -> bool:

@@ -1,20 +1,20 @@
-"""Conversations that were not produced here: OpenAI-style messages with tool calls and results, without gold.
+"""Labels of turns without a gold program: of conversations logged elsewhere (OpenAI-style messages), and of turns that
+a grader judged.
 
-What can be said without gold is said: broken calls, broken schemas, refusals, errors nobody repaired, loops. A turn in
-which nothing of this shows is not proven right: it is `pass` with low confidence.
+What can be said without gold is said: broken calls, broken schemas, refusals, errors nobody repaired, loops. A logged
+turn in which nothing of this shows is not proven right: it is `pass` with low confidence.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from seal.core.labels import Label
-from seal.core.types import REFUSALS, Diagnosis, Step, ToolDoc
-from seal.diagnose.evidence import Attempt, Garbled, attempts_of, garbled_of, key
-from seal.diagnose.finding import Finding
+from seal.core.labels import SUCCESSES, Label
+from seal.core.types import REFUSALS, Diagnosis, Step, ToolDoc, Verdict
+from seal.diagnose.label_rules import ARGUMENT_ERRORS
 from seal.diagnose.messages import Conversation
-from seal.diagnose.priority import primary
-from seal.diagnose.rules import ARGUMENT_ERRORS
+from seal.diagnose.primary_label import Finding, labels_of
 from seal.diagnose.schema import schema_faults
+from seal.diagnose.turn_evidence import Attempt, Garbled, attempts_of, garbled_of, key
 
 LOOP = 3  # the same call with the same result so often is a loop
 NOTHING_SEEN, NO_CALL, NO_RESULT = 0.3, 0.2, 0.1
@@ -27,12 +27,26 @@ def diagnose_log(talk: Conversation) -> list[Diagnosis]:
         places = [(turn, s, c) for s, step in enumerate(steps) for c in range(len(step.calls))]
         silent = frozenset(i for i, place in enumerate(places) if place in talk.unanswered)
         findings = findings_of(attempts_of(steps), garbled_of(steps), talk.docs, steps, silent)
-        first = primary(findings)
-        for i in sorted(range(len(findings)), key=lambda i: (i != first, i)):
-            f = findings[i]
-            where = {"tool": f.tool, "parameter": f.parameter, "step": f.step, "confidence": f.confidence}
-            rows.append(Diagnosis(turn, f.label.value, f.detail, i == first, evidence=dict(f.evidence), **where))
+        rows += labels_of(turn, findings)
     return rows
+
+
+def explain_graded(verdict: Verdict, steps: Sequence[Step], docs: Mapping[str, ToolDoc], stop: str) -> list[Finding]:
+    """`stop`: why the episode ended in this turn, "" if it did not. Never empty."""
+    if "checker_error" in verdict.evidence:
+        return [Finding(Label.CHECKER_ERROR, "grader", evidence={"error": verdict.evidence["checker_error"]})]
+    attempts, garbled = attempts_of(steps), garbled_of(steps, stop)
+    if verdict.valid:
+        erred = bool(garbled) or any(attempt.error for attempt in attempts)
+        label = Label.PASS if attempts or garbled else Label.CORRECT_ABSTENTION
+        return [Finding(label, "recovered" if erred else "")]
+    found = [f for f in findings_of(attempts, garbled, docs, steps) if f.label not in SUCCESSES]
+    last = steps[-1].step if steps else -1
+    if stop:
+        found.append(Finding(Label.BUDGET_EXHAUSTED, stop, step=last))
+    if not found and not attempts:
+        found.append(Finding(Label.MISSING_TOOL_CALL, "no_call"))
+    return found or [Finding(Label.STATE_MISMATCH, "graded", step=last)]
 
 
 def findings_of(
@@ -85,9 +99,9 @@ def _of_call(attempt: Attempt, unknown: bool, docs: Mapping[str, ToolDoc]) -> li
         return [
             Finding(Label.INVALID_TOOL_CALL, "unknown_tool", name, step=step, confidence=1.0 if attempt.error else 0.6)
         ]
-    broken = schema_faults(attempt.call, docs[name], attempt.error == "wrong_type") if name in docs else []
+    broken = schema_faults(attempt.call, docs[name], attempt.error == "wrong_type") if name in docs else {}
     sure = 0.95 if attempt.error else 0.6
-    found = [Finding(Label.ARGUMENT_MISMATCH, f.detail, name, f.parameter, step, sure) for f in broken]
+    found = [Finding(Label.ARGUMENT_MISMATCH, fault, name, param, step, sure) for param, fault in broken.items()]
     evidence = {"error": attempt.raw[:200]} if attempt.error else {}
     if attempt.error in REFUSALS:
         found.append(Finding(Label.CONSTRAINT_VIOLATION, attempt.error, name, "", step, 0.8, evidence))

@@ -2,11 +2,47 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from seal.core.errors import ParamError
 from seal.core.types import Fact
+from seal.evolve.changes import REMOVED_FOR_GOOD, ChangeLog, key_of, removed_for_good
 from seal.interface.state import InterfaceState, Item, target_of
 from seal.interface.wording import count_words, note, notes_of
+from seal.settings.evolve import EvolveParams
 from seal.tools.prose import enum_in_text, one_of
+
+
+def baseline(
+    parent: InterfaceState, facts: Sequence[Fact], params: EvolveParams, call_format: str, seed: int, log: ChangeLog
+) -> InterfaceState:
+    """The interface that `params.interface` names: the same at every round, but for what the gate took out.
+
+    Raises ParamError for a name that is none of them.
+    """
+    name = params.interface
+    if name == "kept":
+        for item in parent.active:
+            log.add("keep", item, f"interface {name}")
+        return parent
+    if name == "none":
+        items = ()
+    elif name == "static":
+        items = static(facts).items
+    elif name == "published":
+        items = published(facts, call_format).items
+    elif name == "random":
+        whole = sum(log.count(item.text) for item in static(facts).items)
+        items = random_items(facts, min(whole, params.token_budget), seed, log.count).items
+    else:
+        raise ParamError("evolve.interface", name, "use evolved, kept, none, static, published or random")
+    before, removed = {item.id: item for item in parent.active}, removed_for_good(parent)
+    items = [before.get(i.id) or replace(i, born_in=log.round_id) for i in items if key_of(i) not in removed]
+    for item in items:
+        log.add("keep" if item.id in before else "add", item, f"interface {name}")
+    for item in [item for id_, item in before.items() if id_ not in {item.id for item in items}]:
+        log.add("retire", item, f"interface {name}")
+    return InterfaceState((*items, *(i for i in parent.items if i.evidence.get("out") in REMOVED_FOR_GOOD)))
 
 
 def static(facts: Sequence[Fact]) -> InterfaceState:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from seal.core.types import Call, Json
-from seal.diagnose.place import Place
+from seal.diagnose.proof.place import Place
 from seal.policy import faults
 from seal.policy.faults import Site, TurnScript, steps_of
 from seal.tools.parse import format_calls, parse

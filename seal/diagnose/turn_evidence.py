@@ -1,7 +1,7 @@
 """What one user turn shows, gathered before anything is judged. Pure: everything executed is handed in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 from seal.core.types import Call, Fact, Json, Result, Step, ToolDoc
 
@@ -47,8 +47,9 @@ class Garbled:
 class TurnEvidence:
     """Everything the rules may look at. `stop`: why the episode ended in this turn, "" if it did not.
 
-    `said`: user messages up to this one; `earlier`: what was said and shown before this turn; `told`: results shown up
-    to the end of this turn. `facts` are the rules of the tools involved, `known` every tool of the task at any time.
+    `user_text`: user messages up to this one; `earlier_text`: what was said and shown before this turn; `result_text`:
+    results shown up to the end of this turn. `facts` are the rules of the tools involved, `known` every tool of the
+    task at any time.
     """
 
     turn: int
@@ -60,16 +61,11 @@ class TurnEvidence:
     facts: Mapping[tuple[str, str], Mapping[str, Json]]
     state_ok: bool
     response_ok: bool
-    said: str = ""
-    earlier: str = ""
-    told: str = ""
+    user_text: str = ""
+    earlier_text: str = ""
+    result_text: str = ""
     last_step: int = -1
     stop: str = ""
-
-    def with_goals(self, goals: tuple[Goal, ...]) -> "TurnEvidence":
-        """The same but for its goals; dataclasses.replace takes five times as long."""
-        ours = [getattr(self, name) for name in _REST]
-        return TurnEvidence(self.turn, goals, *ours)
 
     @property
     def unmet(self) -> list[Goal]:
@@ -80,9 +76,6 @@ class TurnEvidence:
         """Indices of attempts that stand for no gold call by name."""
         used = {goal.attempt for goal in self.goals if goal.how in ("exact", "same_tool")}
         return [i for i in range(len(self.attempts)) if i not in used]
-
-
-_REST = tuple(field.name for field in fields(TurnEvidence))[2:]  # after turn and goals
 
 
 def attempts_of(steps: Sequence[Step], results: Sequence[Result] = (), wrote: Sequence[bool] = ()) -> list[Attempt]:
@@ -162,7 +155,7 @@ def align(evidence: TurnEvidence) -> TurnEvidence:
     others = [j for j in sorted(free) if attempts[j].call.name not in names]
     for i, j in zip(unpaired(), others, strict=False):
         pair(i, "other_tool", j)
-    return evidence.with_goals(_judged(evidence, how, stand_in))
+    return replace(evidence, goals=_judged(evidence, how, stand_in))
 
 
 def is_invalid(attempt: Attempt, docs: Mapping[str, ToolDoc], gold: set[str]) -> bool:

@@ -20,7 +20,7 @@ GLUE = frozenset(
 _MARKS = ".,;:!?()\"'`"  # of a sentence, around a word of the cue
 
 
-def reword(item: Item, rewrite: Rewrite, guard: Guard) -> str:
+def paraphrase(item: Item, rewrite: Rewrite, guard: Guard) -> str:
     """Another wording of the item; "" where there is none that says the same.
 
     It holds the words of the item in their order and case, between them GLUE alone, around them GLUE and the target's

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from seal.core.labels import Label
 from seal.core.types import REFUSALS, Json
-from seal.diagnose.evidence import Attempt, Goal, TurnEvidence, done_as_asked, is_invalid, key
-from seal.diagnose.finding import Finding
+from seal.diagnose.primary_label import Finding
 from seal.diagnose.recovery import recovery
-from seal.diagnose.schema import is_referent, said, schema_faults
+from seal.diagnose.schema import is_referent, occurs, schema_faults
+from seal.diagnose.turn_evidence import Attempt, Goal, TurnEvidence, done_as_asked, is_invalid, key
 from seal.env.spoken_answers import RESPOND
 
 SYMPTOM = "symptom"
@@ -35,7 +35,7 @@ def explain(ev: TurnEvidence) -> list[Finding]:
     found = [finding for goal in ev.unmet for finding in _unmet(goal, ev)]
     found += _extra_writes(ev)
     if not found:  # then what looked reached otherwise was not
-        ev = ev.with_goals(tuple(replace(goal, met=done_as_asked(goal, ev.attempts)) for goal in ev.goals))
+        ev = replace(ev, goals=tuple(replace(goal, met=done_as_asked(goal, ev.attempts)) for goal in ev.goals))
         found += [finding for goal in ev.unmet for finding in _unmet(goal, ev)]
     if ev.stop:
         found.append(Finding(Label.BUDGET_EXHAUSTED, ev.stop, step=ev.last_step))
@@ -113,11 +113,11 @@ def _before(goal: Goal, ev: TurnEvidence) -> list[Goal]:
 def _other_arguments(goal: Goal, attempt: Attempt, ev: TurnEvidence) -> Iterator[Finding]:
     name = goal.call.name
     doc = ev.docs.get(name)
-    gold_faults = {f.parameter for f in schema_faults(goal.call, doc)} if doc else set()
+    gold_faults = schema_faults(goal.call, doc) if doc else {}
     arguments, gold_arguments = attempt.call.arguments, goal.call.arguments
     # a float for an integer is wrong where the tool refused it, or where nothing else tells the call from the gold one
     exact = attempt.error == "wrong_type" or arguments == gold_arguments
-    broken = {f.parameter: f.detail for f in schema_faults(attempt.call, doc, exact)} if doc else {}
+    broken = schema_faults(attempt.call, doc, exact) if doc else {}
     for parameter in dict.fromkeys((*arguments, *gold_arguments)):
         given, wanted = arguments.get(parameter), gold_arguments.get(parameter)
         retyped = type(given) is not type(wanted)  # the gold program itself breaks a documented type here and there
@@ -150,11 +150,11 @@ def _other_value(parameter: str, given: Json, wanted: Json, attempt: Attempt, go
         return Finding(Label.ARGUMENT_MISMATCH, "unexpected_value", **where, confidence=0.9)
     doc = ev.docs.get(goal.call.name)
     amount = doc and any(p.name == parameter and p.type in ("number", "float") for p in doc.params)
-    if not amount and is_referent(given) and said(given, ev.earlier):
+    if not amount and is_referent(given) and occurs(given, ev.earlier_text):
         return Finding(Label.STATE_MISMATCH, "wrong_referent", **where, confidence=0.9)
-    if said(wanted, ev.told) and not said(wanted, ev.said):
+    if occurs(wanted, ev.result_text) and not occurs(wanted, ev.user_text):
         return Finding(Label.STATE_MISMATCH, "stale_value", **where, confidence=0.8)
-    detail = ARGUMENT_ERRORS.get(attempt.error, "altered_literal" if said(wanted, ev.said) else "wrong_value")
+    detail = ARGUMENT_ERRORS.get(attempt.error, "altered_literal" if occurs(wanted, ev.user_text) else "wrong_value")
     return Finding(Label.ARGUMENT_MISMATCH, detail, **where, confidence=0.9)
 
 

@@ -285,7 +285,7 @@ def test_an_unreachable_judge_is_one_clear_error(env, tmp_path):
         played(env, "judge", [PUT])
     with pytest.raises(DependencyError, match="NO_SUCH_KEY is not set"):
         ask(JudgeParams("http://127.0.0.1:9", "m", "NO_SUCH_KEY", cache=str(tmp_path)), request_of("m", TURN))
-    with pytest.raises(DependencyError, match="begins with http"):
+    with pytest.raises(ParamError, match="begins with http"):
         ask(JudgeParams("file:///etc/passwd", "m", cache=str(tmp_path)), request_of("m", TURN))
 
 

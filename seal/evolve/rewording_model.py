@@ -6,12 +6,11 @@ request, so a stage that is run again asks nothing twice and gives the same byte
 """
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
-from seal.client.completions import Unanswered, completion, kept
-from seal.core.errors import DependencyError
+from seal.client.chat import cached, chat
+from seal.client.server import Server
 from seal.core.types import Json
 from seal.interface.state import Item
 from seal.settings.rounds import RewriteParams
@@ -40,17 +39,9 @@ def request_of(model: str, item: Item) -> dict[str, Json]:
 
 def ask(params: RewriteParams, body: dict[str, Json]) -> str:
     """The answer on one line, from disk where it was asked before."""
-    return " ".join(kept(Path(params.cache), body, lambda text: _post(params, text)).split())
-
-
-def _post(params: RewriteParams, body: bytes) -> str:
-    key = os.environ.get(params.key_env, "") if params.key_env else ""
-    if params.key_env and not key:
-        raise DependencyError("key of evolve.rewrite", f"{params.key_env} is not set", "export it, or clear key_env")
-    if not params.url.startswith(("http://", "https://")):
-        raise DependencyError("evolve.rewrite", params.url, "its url begins with http:// or https://")
-    try:
-        return str(completion(params.url, body, key, params.seconds).get("content") or "")
-    except Unanswered as error:
-        remedy = "start the server, or clear evolve.rewrite.url; what it has answered is kept"
-        raise DependencyError("evolve.rewrite", str(error), remedy) from None
+    remedy = "start the server, or clear evolve.rewrite.url; what it has answered is kept"
+    server = Server.of(params, "evolve.rewrite", remedy)
+    answer = cached(
+        Path(params.cache), body, str, lambda: chat(server, body, lambda choice: choice["message"].get("content") or "")
+    )
+    return " ".join(answer.split())

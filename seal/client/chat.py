@@ -6,13 +6,36 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from seal.client.server import Server, json_object
+from seal.client.server import Server, ServerParams, json_object
 from seal.core.types import Json
 from seal.store.files import read_record, write_json
 
 T = TypeVar("T")
+
+
+class ModelParams(ServerParams, Protocol):
+    """Parameters of a model whose answers are kept below a folder `cache`."""
+
+    cache: str
+
+
+def request_of(model: str, system: str, user: str) -> dict[str, Json]:
+    """The body of a chat completion at temperature 0: equal texts make equal requests."""
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    return {"model": model, "temperature": 0, "messages": messages}
+
+
+def cached_text(params: ModelParams, request: dict[str, Json], name: str, remedy: str) -> str:
+    """The text that a model answers, from disk where it was asked before. Raises NoAnswer, with `name` and `remedy`."""
+    server = Server.of(params, name, remedy)
+    return cached(
+        Path(params.cache),
+        request,
+        str,
+        lambda: chat(server, request, lambda choice: str(choice["message"]["content"] or "")),
+    )
 
 
 def chat(server: Server, request: dict[str, Json], read: Callable[[dict[str, Any]], T]) -> T:

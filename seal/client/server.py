@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Json
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import httpx
     import tenacity
 
-T = TypeVar("T")
 TRIES = 4  # requests for one answer
 MAX_WAIT = 60.0  # seconds between two of them, whatever the server asks for
 MAX_BYTES = 1 << 20  # of one answer
@@ -35,12 +34,9 @@ NOT_READ = (ValueError, LookupError, TypeError, AttributeError, RecursionError) 
 class ServerParams(Protocol):
     """What the parameters of every served model have (EndpointParams, ServeParams, JudgeParams, RewriteParams)."""
 
-    @property
-    def url(self) -> str: ...
-    @property
-    def key_env(self) -> str: ...
-    @property
-    def seconds(self) -> float: ...
+    url: str
+    key_env: str
+    seconds: float
 
 
 class AskAgain(Exception):
@@ -50,24 +46,27 @@ class AskAgain(Exception):
 class NoAnswer(DependencyError):
     """A server gave no answer that can be used.
 
-    reason     what happened, with the URL
-    said       what the server wrote of it, at most MAX_QUOTED characters
-    status     of HTTP; 0 where no response came, 200 where it could not be used
-    retryable  whether asking again may help; `wait`: the seconds after which the server wants to be asked again
+    reason  what happened, with the URL
+    said    what the server wrote of it, at most MAX_QUOTED characters
+    status  of HTTP; 0 where no response came, 200 where it could not be used
+    wait    seconds after which the server wants to be asked again (0: it does not say); None: that would not help
     """
 
     def __init__(
-        self,
-        thing: str,
-        reason: str,
-        remedy: str,
-        said: str = "",
-        status: int = 0,
-        retryable: bool = False,
-        wait: float = 0.0,
+        self, thing: str, reason: str, remedy: str, said: str = "", status: int = 0, wait: float | None = None
     ):
         super().__init__(thing, f"{reason} {said}".strip(), remedy)
-        self.reason, self.said, self.status, self.retryable, self.wait = reason, said, status, retryable, wait
+        self.reason, self.said, self.status, self.wait = reason, said, status, wait
+
+
+def json_object(body: bytes) -> dict[str, Json]:
+    """An answer as a JSON object. Raises AskAgain where it holds an `error`, ValueError and TypeError for no object."""
+    answer = json.loads(body)
+    if not isinstance(answer, dict):
+        raise TypeError("it is no object")
+    if answer.get("error"):
+        raise AskAgain(json.dumps(answer["error"], ensure_ascii=False))
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,42 +100,41 @@ class Server:
         path: str,
         body: Json = None,
         query: Mapping[str, str] | None = None,
-        read: Callable[[bytes], T] | None = None,
+        read: Callable[[bytes], Any] = json_object,
         what: str = "JSON object",
-    ) -> T | Any:
+    ) -> Any:
         """What `read` makes of the answer to `body`, sent as JSON to `path` below the URL; with no body it is a GET.
 
-        Args: `read` may raise AskAgain, or one of NOT_READ where the answer is no `what`; without it the answer is a
-        JSON object (see `json_object`). Raises NoAnswer; DependencyError where the key is not set.
+        Args: `read` may raise AskAgain, or one of NOT_READ where the answer is no `what`. Raises NoAnswer;
+        DependencyError where the key is not set.
         """
         import tenacity
 
-        key, url = read_key(self.key_env), f"{self.url.rstrip('/')}/{path}".rstrip("/")
-        tries = tenacity.Retrying(
+        url = f"{self.url.rstrip('/')}/{path}".rstrip("/")
+
+        def once() -> Any:
+            answer, kind = self._send(url, body, query)
+            try:
+                return read(answer)
+            except AskAgain as error:
+                raise self._no_answer(f"{url}: an error", str(error), 200, wait=0.0) from None
+            except NOT_READ as error:
+                raise self._no_answer(f"{url}: no {what} ({error!r}, {kind})", status=200) from None
+
+        return tenacity.Retrying(
             stop=tenacity.stop_after_attempt(TRIES),
             wait=self._wait,
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, NoAnswer) and error.retryable),
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, NoAnswer) and error.wait is not None),
             sleep=pause,
             reraise=True,
-        )
-        content = None if body is None else json.dumps(body, sort_keys=True).encode()
+        )(once)
 
-        def once() -> T | Any:
-            answer, kind = self._send(url, content, query, key)
-            try:
-                return (read or json_object)(answer)
-            except AskAgain as error:
-                raise self._no_answer(f"{url}: an error", key, str(error), status=200, retryable=True) from None
-            except NOT_READ as error:
-                raise self._no_answer(f"{url}: no {what} ({error!r}, {kind})", key, status=200) from None
-
-        return tries(once)
-
-    def _send(self, url: str, content: bytes | None, query: Mapping[str, str] | None, key: str) -> tuple[bytes, str]:
+    def _send(self, url: str, body: Json, query: Mapping[str, str] | None) -> tuple[bytes, str]:
         """One request: the body of the answer, and what kind of content the server says it is."""
         import httpx
 
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log a URL with the key in its query
+        key, content = read_key(self.key_env), None if body is None else json.dumps(body, sort_keys=True).encode()
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
         method = "GET" if content is None else "POST"
@@ -146,41 +144,35 @@ class Server:
                 client.stream(method, url, content=content, params=query, headers=headers) as response,
             ):
                 if not response.is_success:
-                    raise self._refused(url, response, key)
-                return self._body(url, response, key), response.headers.get("Content-Type", "")
-        except httpx.HTTPError as error:  # unreachable, reset, timed out, cut off, no HTTP
-            raise self._no_answer(f"{url}: {str(error) or type(error).__name__}", key, retryable=True) from None
-        except (httpx.InvalidURL, ValueError, ImportError) as error:  # a host that is none, a proxy of an unknown kind
-            raise self._no_answer(f"{url}: {error}", key) from None
+                    raise self._refused(url, response)
+                return self._read(url, response), response.headers.get("Content-Type", "")
+        except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as error:
+            # what is no HTTPError (unreachable, timed out, cut off) is a host that is none, or a proxy of unknown kind
+            wait = 0.0 if isinstance(error, httpx.HTTPError) else None
+            raise self._no_answer(f"{url}: {str(error) or type(error).__name__}", wait=wait) from None
 
-    def _refused(self, url: str, response: "httpx.Response", key: str) -> NoAnswer:
+    def _refused(self, url: str, response: "httpx.Response") -> NoAnswer:
         status = response.status_code
         moved = " (redirections are not followed: name the server itself)" if response.is_redirect else ""
         said = next(response.iter_bytes(MAX_QUOTED), b"").decode(errors="replace") if 400 <= status < 500 else ""
-        return self._no_answer(
-            f"{url}: {status} {response.reason_phrase}{moved}",
-            key,
-            said,
-            status,
-            retryable=status == 429 or status >= 500,
-            wait=wait_of(response.headers.get("Retry-After", "")),
-        )
+        wait = wait_of(response.headers.get("Retry-After", "")) if status == 429 or status >= 500 else None
+        return self._no_answer(f"{url}: {status} {response.reason_phrase}{moved}", said, status, wait)
 
-    def _body(self, url: str, response: "httpx.Response", key: str) -> bytes:
+    def _read(self, url: str, response: "httpx.Response") -> bytes:
         """The whole body, within a size and a time; a server may also send for ever."""
         body, end = b"", time.monotonic() + self.seconds
         for part in response.iter_bytes():
             body += part
             if len(body) > MAX_BYTES:
-                raise self._no_answer(f"{url}: an answer of more than {MAX_BYTES} bytes", key)
+                raise self._no_answer(f"{url}: an answer of more than {MAX_BYTES} bytes")
             if time.monotonic() > end:
-                raise self._no_answer(f"{url}: still sending after {self.seconds:g} s", key, retryable=True)
+                raise self._no_answer(f"{url}: still sending after {self.seconds:g} s", wait=0.0)
         return body
 
-    def _no_answer(self, reason: str, key: str, said: str = "", status: int = 0, **more: Any) -> NoAnswer:
-        if key:  # a server may quote it
+    def _no_answer(self, reason: str, said: str = "", status: int = 0, wait: float | None = None) -> NoAnswer:
+        if key := read_key(self.key_env):  # a server may quote it
             reason, said = reason.replace(key, "***"), said.replace(key, "***")
-        return NoAnswer(self.name, reason, self.remedy, said[:MAX_QUOTED], status, **more)
+        return NoAnswer(self.name, reason, self.remedy, said[:MAX_QUOTED], status, wait)
 
     def _wait(self, state: "tenacity.RetryCallState") -> float:
         """Seconds until the next request: the first wait doubled each time, longer where the server asks for it."""
@@ -200,16 +192,6 @@ def read_key(variable: str, remedy: str = "export it, or leave key_env empty whe
         value = f"{variable} has a character that no HTTP header takes, such as the end of a line"
         raise DependencyError("key of a server", value, "export the key alone")
     return key
-
-
-def json_object(body: bytes) -> dict[str, Json]:
-    """An answer as a JSON object. Raises AskAgain where it holds an `error`, ValueError and TypeError for no object."""
-    answer = json.loads(body)
-    if not isinstance(answer, dict):
-        raise TypeError("it is no object")
-    if answer.get("error"):
-        raise AskAgain(json.dumps(answer["error"], ensure_ascii=False))
-    return answer
 
 
 def wait_of(retry_after: str) -> float:

@@ -7,11 +7,8 @@ request, so a stage that is run again asks nothing twice and gives the same byte
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
-from seal.client.chat import cached, chat
-from seal.client.server import Server
-from seal.core.types import Json
+from seal.client.chat import cached_text, request_of
 from seal.interface.state import Item
 from seal.settings.rounds import RewriteParams
 
@@ -24,24 +21,12 @@ SYSTEM = (
 
 def rewriter(params: RewriteParams) -> Callable[[Item], str] | None:
     """The function that rewords an item; None where no model is named. It raises DependencyError without an answer."""
-    return (lambda item: ask(params, request_of(params.model, item))) if params.url else None
+    return (lambda item: _reworded(params, item)) if params.url else None
 
 
-def request_of(model: str, item: Item) -> dict[str, Json]:
-    """The body of a chat completion; equal cues make equal requests."""
+def _reworded(params: RewriteParams, item: Item) -> str:
+    """The answer on one line. Equal cues make equal requests."""
     note = {"about": item.target, "kind": item.kind, "note": item.text}
-    messages = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": json.dumps(note, ensure_ascii=False)},
-    ]
-    return {"model": model, "temperature": 0, "messages": messages}
-
-
-def ask(params: RewriteParams, body: dict[str, Json]) -> str:
-    """The answer on one line, from disk where it was asked before."""
+    request = request_of(params.model, SYSTEM, json.dumps(note, ensure_ascii=False))
     remedy = "start the server, or clear evolve.rewrite.url; what it has answered is kept"
-    server = Server.of(params, "evolve.rewrite", remedy)
-    answer = cached(
-        Path(params.cache), body, str, lambda: chat(server, body, lambda choice: choice["message"].get("content") or "")
-    )
-    return " ".join(answer.split())
+    return " ".join(cached_text(params, request, "evolve.rewrite", remedy).split())

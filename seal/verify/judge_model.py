@@ -6,11 +6,9 @@ nothing twice. A model's own confidence is no probability: it is taken as an ord
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seal.client.chat import cached, chat
-from seal.client.server import Server
+from seal.client import chat
 from seal.core.types import Json
 from seal.settings.envs import JudgeParams
 
@@ -45,20 +43,13 @@ def request_of(model: str, played: "Played") -> dict[str, Json]:
         "state_before": _cut(json.dumps(played.before, sort_keys=True, ensure_ascii=False)),
         "state_after": _cut(json.dumps(played.state, sort_keys=True, ensure_ascii=False)),
     }
-    messages = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": json.dumps(record, ensure_ascii=False, indent=1)},
-    ]
-    return {"model": model, "temperature": 0, "messages": messages}
+    return chat.request_of(model, SYSTEM, json.dumps(record, ensure_ascii=False, indent=1))
 
 
 def ask(params: JudgeParams, body: dict[str, Json]) -> str:
     """The text of the answer, from disk where it was asked before. Raises DependencyError when there is none."""
     remedy = "start the server or mend envs.custom.judge; what it has answered is kept, so run the stage again"
-    server = Server.of(params, "judge", remedy)
-    return cached(
-        Path(params.cache), body, str, lambda: chat(server, body, lambda choice: str(choice["message"]["content"]))
-    )
+    return chat.cached_text(params, body, "judge", remedy)
 
 
 def verdict_of(text: str) -> "Opinion":

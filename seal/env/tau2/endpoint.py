@@ -43,12 +43,12 @@ class Endpoint:
 
     def _ask(self, request: Json) -> Json:
         try:
-            return chat(self._server(), request, lambda choice: _message_of(choice["message"]))
+            return chat(self._server(), request, _message_of)
         except NoAnswer as error:
             raise UserFailed(error.reason) from None
 
     def _server(self) -> Server:
-        key_env = KEY_VARIABLE if os.environ.get(KEY_VARIABLE) else ""
+        key_env = KEY_VARIABLE if os.environ.get(KEY_VARIABLE, "").strip() else ""
         return Server(self.url, key_env, self.timeout, "user of tau2")
 
 
@@ -85,20 +85,18 @@ class EndpointUser:
         return request | ({"tools": self._tools, "tool_choice": "auto"} if self._tools else {})
 
 
-def _message_of(message: Json) -> Json:
-    """What is kept of a message: who spoke is known, so content or tool calls. Raises UserFailed for anything else."""
-    try:
-        content, called = message.get("content"), message.get("tool_calls") or []
-        tool_calls = [
-            {
-                "id": str(call["id"]),
-                "type": "function",
-                "function": {"name": call["function"]["name"], "arguments": call["function"]["arguments"] or "{}"},
-            }
-            for call in called
-        ]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UserFailed(f"no chat completion: {type(error).__name__}: {error}") from None
+def _message_of(choice: Json) -> Json:
+    """What is kept of a message: who spoke is known, so content or tool calls. Raises UserFailed for an empty one."""
+    message = choice["message"]
+    content = message.get("content")
+    tool_calls = [
+        {
+            "id": str(call["id"]),
+            "type": "function",
+            "function": {"name": call["function"]["name"], "arguments": call["function"]["arguments"] or "{}"},
+        }
+        for call in message.get("tool_calls") or []
+    ]
     if tool_calls:
         return {"role": "assistant", "content": content or "", "tool_calls": tool_calls}
     if not isinstance(content, str) or not content.strip():

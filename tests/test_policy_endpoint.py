@@ -2,6 +2,8 @@
 
 import json
 import sys
+import threading
+import time
 
 import pytest
 from hypothesis import given
@@ -100,6 +102,23 @@ def test_calls_that_the_server_took_out_are_put_back_and_limits_are_stop_reasons
             (rollout,) = play(ENV, policy, requests(1)[:1])
         assert rollout.stop_reason == stop
         assert calls is None or rollout.steps[0].calls == calls
+
+
+def test_requests_at_once_are_bounded(tmp_path):
+    lock, at_once = threading.Lock(), [0, 0]  # now, at most
+
+    def reply(body):
+        with lock:
+            at_once[0] += 1
+            at_once[1] = max(at_once)
+        time.sleep(0.02)
+        with lock:
+            at_once[0] -= 1
+        return said("Done.")
+
+    with serving(FakeChat(reply)) as url:
+        play(ENV, policy_at(url, tmp_path, parallel=3), requests(8), temperature=0.7)
+    assert at_once == [0, 3]
 
 
 def test_an_endpoint_that_fails_is_one_error_and_keeps_what_was_answered(tmp_path):

@@ -290,7 +290,7 @@ def test_an_unreachable_judge_is_one_clear_error(env, tmp_path):
         played(env, "judge", [PUT])
     with pytest.raises(DependencyError, match="NO_SUCH_KEY is not set"):
         ask(judge_at("http://127.0.0.1:9", tmp_path, key_env="NO_SUCH_KEY"), request_of("m", TURN))
-    with pytest.raises(DependencyError, match="begins with http"):
+    with pytest.raises(ParamError, match="begins with http"):
         ask(judge_at("file:///etc/passwd", tmp_path), request_of("m", TURN))
 
 

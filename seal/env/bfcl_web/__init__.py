@@ -4,12 +4,11 @@ Playing needs a key of the search service in SERPAPI_API_KEY, and the open web. 
 `open` gives a session that never asks anyone, `open_live` the live one (see seal.env.base).
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from seal.core.errors import DependencyError
+from seal.client.server import read_key
 from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.bfcl.data import doc_of, entry_facts, known_bad
 from seal.env.bfcl.package import PACKAGE, lines
@@ -92,12 +91,10 @@ class BfclWebEnv(AnswerEnvironment):
 
     def open_live(self, task: Task, seed: int) -> AnswerSession:
         """A live session. Raises DependencyError without a key, or without the packages that read pages."""
-        key = os.environ.get(KEY, "").strip()
-        if not key:
-            raise DependencyError("web search", f"{KEY} is not set", "set it to a key of serpapi.com")
+        key = read_key(KEY, "export it: the key of an account at serpapi.com")
         for module, name in (("html2text", "html2text"), ("bs4", "beautifulsoup4")):
             package(module, name)
-        engine = Engine(key, self._service, self._local, self._seconds)
+        engine = Engine(key, self._service, self._seconds)
         bounds = Bounds(self.hosts, self._local, self._seconds, self._max_bytes)
         world = WebSession(engine, bounds, task.initial_state["show_snippet"])
         return AnswerSession(world, task.initial_state["answers"])

@@ -42,14 +42,14 @@ NESTED = {"CALLS": CALLS, "ERRORS": ERRORS, "RESULTS": RESULTS, "TURNS": TURNS}
 # them; training that plays writes it all
 OF_PLAY = ("trajectories", "steps")
 OF_JUDGES = ("outcomes", "verdicts", "diagnoses")
-OF_FRESH = (*OF_PLAY, "tokens", *OF_JUDGES)
-# stage folder -> the tables that it always has, of a round and of a start; those of OF_FRESH only where training played
+OF_TRAINING = (*OF_PLAY, "tokens", *OF_JUDGES)
+# stage folder -> the tables that it always has, of a round and of a start; OF_TRAINING only where training played
 OF_ROUND = {
     "collect": (*OF_PLAY, "tokens"),
     "verify": ("outcomes", "verdicts"),
     "diagnose": ("diagnoses", "profile"),
     "interface": ("interface_items", "changes", "decisions"),
-    "train": (*OF_FRESH, "weights", "replay"),
+    "train": (*OF_TRAINING, "weights", "replay"),
     "evaluate": (*OF_PLAY, *OF_JUDGES, "evaluations", "validation"),
 }
 OF_START = {

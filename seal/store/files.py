@@ -139,7 +139,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, shape: Any = object) -> Any:
-    """Raises ArtifactError when the file is missing, no whole JSON document, or not of this shape (see `shape_error`)."""
+    """Raises ArtifactError when the file is missing, no whole JSON, or of another shape (see `shape_error`)."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

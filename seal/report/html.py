@@ -219,8 +219,8 @@ def _episodes(main: Sequence[Round], tasks: Mapping[str, Task]) -> str:
 
 
 def _example(main: Sequence[Round], label: str, before: Episode, after: Episode, is_open: bool) -> str:
-    outcome = "solved" if after.success else "still failing"
-    tag = f'<span class="tag {"good" if after.success else "bad"}">{outcome}</span>'
+    outcome = "solved" if after.judged.success else "still failing"
+    tag = f'<span class="tag {"good" if after.judged.success else "bad"}">{outcome}</span>'
     columns = "".join(
         f"<div><h3>{escape(r.id)}</h3>{episode_html(episode)}</div>"
         for r, episode in ((main[0], before), (main[-1], after))

@@ -126,7 +126,7 @@ def step_of(row: Row) -> Step:
 
 def tokens_row(tokens: Tokens) -> Row:
     """A bare list that equals the shown one is null."""
-    row = _fields(tokens, tuple(Tokens.__dataclass_fields__))
+    row = fields_of(tokens, tuple(Tokens.__dataclass_fields__))
     return {**row, **{f"bare_{n}": None for n in _BARE if row[f"bare_{n}"] == row[n]}}
 
 
@@ -136,7 +136,7 @@ def tokens_of(row: Row) -> Tokens:
 
 
 def verdict_row(v: Verdict) -> Row:
-    return {**_fields(v, _VERDICT), "confidence": float(v.confidence), "evidence": to_json(v.evidence)}
+    return {**fields_of(v, _VERDICT), "confidence": float(v.confidence), "evidence": to_json(v.evidence)}
 
 
 def verdict_of(row: Row) -> Verdict:
@@ -145,7 +145,7 @@ def verdict_of(row: Row) -> Verdict:
 
 def diagnosis_row(d: Diagnosis) -> Row:
     more = {"label": str(d.label), "confidence": float(d.confidence), "evidence": to_json(d.evidence)}
-    return {**_fields(d, _DIAGNOSIS), **more}
+    return {**fields_of(d, _DIAGNOSIS), **more}
 
 
 def diagnosis_of(row: Row) -> Diagnosis:
@@ -170,7 +170,8 @@ def item_row(item: Any, count: Callable[[str], int], uplift: Mapping[str, Json])
     }
 
 
-def _fields(noun: Any, names: Sequence[str]) -> Row:
+def fields_of(noun: Any, names: Sequence[str]) -> Row:
+    """These attributes of a value, by name."""
     return dict(zip(names, attrgetter(*names)(noun), strict=True))
 
 

@@ -25,9 +25,8 @@ from seal.experiment.summary import summarise
 from seal.experiment.transfer import summarise_transfer
 from seal.interface.state import InterfaceState, Item
 from seal.policy.scripted import FaultyPolicy
-from seal.report.experiments import curves, load_results
+from seal.report.experiments import curves, load_results, load_transfers, read_transfer, transfer_cells
 from seal.report.html import page, write_report
-from seal.report.transfers import load_transfers, read_transfer, transfer_rows
 from seal.rollout.collect import Groups, collect
 from seal.settings.play import CollectParams, EvaluateParams
 from seal.store.judged import write_judged
@@ -206,7 +205,7 @@ def test_transfer_is_a_table_where_its_results_lie(tree):
 
 @pytest.mark.parametrize("name", ["shop", "compliance"])
 def test_what_was_kept_of_transfers_can_be_shown(name):
-    assert len(transfer_rows(read_transfer(ROOT / "results" / "transfer" / name))) == 4
+    assert len(transfer_cells(read_transfer(ROOT / "results" / "transfer" / name))[1]) == 4
 
 
 def _lost(path):

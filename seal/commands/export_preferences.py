@@ -112,10 +112,10 @@ def _tokenizer(root: Path, round_id: str, parent: str) -> Any:
 
 def _judged(root: Path, round_id: str) -> list[Any]:
     """The round's collected rollouts, and those of its training where it has any: told where it was not trained."""
-    from seal.store.judged import read_fresh, read_judged
+    from seal.store.judged import read_judged, read_training
     from seal.workspace.lineage import path_of
 
     collect, verify, diagnose, train = (path_of(root, round_id, x) for x in ("collect", "verify", "diagnose", "train"))
     if not train.is_dir():
         print(f"{round_id}: its collected rollouts alone, its training is not here", file=sys.stderr)
-    return [*read_judged(collect, verify, diagnose), *read_fresh(train)]
+    return [*read_judged(collect, verify, diagnose), *read_training(train)]

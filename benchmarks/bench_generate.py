@@ -17,8 +17,9 @@ import torch
 from seal.env import load_env
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
-from seal.policy.generate import generate
-from seal.policy.hf import HFSpec, new_hf
+from seal.policy.generate import Decoding, generate
+from seal.policy.hf import new_hf
+from seal.settings.policies import HfParams
 
 
 def contexts_of(policy, tasks: int) -> list[list[int]]:
@@ -31,7 +32,7 @@ def contexts_of(policy, tasks: int) -> list[list[int]]:
 
 
 def ours(policy, contexts: list[list[int]], new: int) -> list[list[int]]:
-    return generate(policy.model, contexts, None, new, 0.0, -1, policy.codec.pad_id)[0]
+    return generate(policy.model, contexts, None, Decoding(new, 0.0, -1, policy.codec.pad_id))[0]
 
 
 def stock(policy, contexts: list[list[int]], new: int) -> list[list[int]]:
@@ -54,7 +55,7 @@ def main() -> None:
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    policy = new_hf(HFSpec(dtype=args.dtype), "cpu")
+    policy = new_hf(HfParams(dtype=args.dtype), "cpu")
     contexts = contexts_of(policy, args.tasks)
     tokens = sum(map(len, contexts)) + args.new * len(contexts)
     rates: dict[str, list[float]] = {"ours": [], "stock": []}

@@ -11,8 +11,9 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
+from tau2_official import official_reward
+
 from seal.env.tau2 import Tau2Env
-from seal.env.tau2.official import official_reward
 from seal.env.tau2.reward import judge
 
 TARGET = 5.0

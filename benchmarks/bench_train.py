@@ -25,7 +25,8 @@ from trl import GRPOConfig, GRPOTrainer
 
 from seal.env import load_env
 from seal.policy.demonstrations import demonstrations
-from seal.policy.hf import HFSpec, new_hf
+from seal.policy.hf import new_hf
+from seal.settings.policies import HfParams
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, TrainRow
 from seal.train.grpo import train
@@ -157,7 +158,7 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
     warnings.simplefilter("ignore")
-    spec = HFSpec(dtype=args.dtype)
+    spec = HfParams(dtype=args.dtype)
     rows = rollouts(new_hf(spec, device="cpu"), args.groups, args.size, args.tokens)
     rewards = [float(i % args.size == 0) for i in range(len(rows))]  # one of a group passes
     keys = [i // args.size for i in range(len(rows))]

@@ -48,10 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        told = clear(error)
-        print(f"error: {told}", file=sys.stderr)
+        fault = clear(error)
+        print(f"error: {fault}", file=sys.stderr)
         _drop_unwritable()
-        return told.exit_code
+        return fault.exit_code
 
 
 def _drop_unwritable() -> None:

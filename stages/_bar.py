@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from seal.interface.state import InterfaceState
 from seal.pipeline.stage import Stage
-from seal.rollout.action_cache import ActionLog
+from seal.rollout.play_cache import PlayCache
 
 if TYPE_CHECKING:
     from seal.evaluate.suite import Evaluation
 
 
 def evaluated(
-    stage: Stage, policy: Any, interface: InterfaceState, priority: Sequence[str], log: ActionLog
+    stage: Stage, policy: Any, interface: InterfaceState, priority: Sequence[str], log: PlayCache
 ) -> "Evaluation":
     """Play the held-out tasks of a round or start, with a bar."""
     from seal.evaluate.suite import evaluate_policy, plan_evaluation

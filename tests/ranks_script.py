@@ -10,7 +10,7 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
 from train_cases import group, tiny_policy
 
-from seal.settings.params import TrainParams
+from seal.settings.train import TrainParams
 from seal.train.loop import Loop
 from seal.train.ranks import rank
 from seal.train.settings import OptimSettings

@@ -15,7 +15,7 @@ from seal.core.types import Task, UserTurn
 from seal.policy.base import Limits, Observation
 from seal.policy.hf import load_hf
 from seal.policy.shards import playing, sharded
-from seal.settings.params import TrainParams
+from seal.settings.train import TrainParams
 from seal.train.loop import Loop
 from seal.train.ranks import gathered, rank
 from seal.train.settings import OptimSettings

@@ -14,15 +14,9 @@ from seal.evaluate.suite import evaluate_policy, write_evaluation
 from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
-from seal.rollout.collect import collect
-from seal.settings.rounds import (
-    CollectParams,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    Round,
-    TrainParams,
-)
+from seal.rollout.collect import Groups, collect
+from seal.settings.play import CollectParams, EvaluateParams
+from seal.settings.rounds import Defaults, Round
 from seal.store.files import write_json
 from seal.store.judged import write_judged
 from seal.store.tables import (
@@ -34,7 +28,7 @@ from seal.train.reweight import Factors, WeightParams, weigh
 
 LINEAGE = [("r0", "", 0), ("r1", "r0", 1), ("r2", "r1", 2)]
 COLLECT = CollectParams(tasks=6, group_size=6, evolved=4, item_dropout=0.7)
-PARAMS = Round("r0", "shop", COLLECT, DiagnoseParams(), EvolveParams(), TrainParams(), EvaluateParams())
+PARAMS = Round(parent="r0", env="shop", **dict(Defaults(collect=COLLECT)))
 RATES = {"r0": 0.6, "r1": 0.4, "r2": 0.2}  # of faults: each round's policy is better than its parent's
 
 
@@ -66,7 +60,7 @@ def write_tree(root: Path) -> Path:
 
 def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: InterfaceState, before: list[dict]):
     policy = FaultyPolicy(RATES[parent])
-    judged = judge(env(), collect(env(), policy, state, COLLECT, round_id, depth, 0), DEFAULT_PRIORITY)
+    judged = judge(env(), collect(env(), policy, state, COLLECT, RoundKey(round_id, depth, 0)), DEFAULT_PRIORITY)
     write_played(folder / "collect", judged, round_id, "collect")
     for stage, tables in (("verify", ("verdicts", "outcomes")), ("diagnose", ("diagnoses",))):
         (folder / stage).mkdir()
@@ -79,7 +73,7 @@ def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: In
     write_table(folder / "interface" / "interface_items.parquet", "interface_items", items)
     write_table(folder / "interface" / "changes.parquet", "changes", evolved.changes)
     write_table(folder / "interface" / "decisions.parquet", "decisions", evolved.decisions)
-    fresh = collect(env(), policy, evolved.state, COLLECT, round_id, depth, 0, "train", 1)
+    fresh = collect(env(), policy, evolved.state, COLLECT, RoundKey(round_id, depth, 0), Groups("train", 1))
     trained = judge(env(), fresh, DEFAULT_PRIORITY)
     write_played(folder / "train", trained, round_id, "train", 1)
     write_table(folder / "train" / "weights.parquet", "weights", _weights(trained, round_id))

@@ -1,7 +1,6 @@
 """`seal round`: a tree in params.yaml from the command line."""
 
 import json
-from dataclasses import asdict
 
 import pytest
 
@@ -65,7 +64,7 @@ def changed(workspace, name, parent, *words):
     """Where a new child of `parent` that plays as an arm differs from the defaults."""
     assert main(["round", "new", f"{name}-plain", "--parent", "r0"]) == 0
     assert main(["round", "new", name, "--parent", parent, *words]) == 0
-    before, found = (asdict(rounds(workspace)[key]) for key in (f"{name}-plain", name))
+    before, found = (plain(rounds(workspace)[key]) for key in (f"{name}-plain", name))
     places = [(section, key) for section in ("collect", "evolve", "train") for key in found[section]]
     return {f"{s}.{key}": found[s][key] for s, key in places if found[s][key] != before[s][key]}
 

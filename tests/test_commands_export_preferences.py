@@ -9,11 +9,12 @@ from store_cases import write_tree
 from seal.cli import main
 from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState
 from seal.rollout.collect import collect
-from seal.settings.params import CollectParams
+from seal.settings.play import CollectParams
 from seal.store.judged import write_judged
 
 torch = pytest.importorskip("torch")
@@ -129,7 +130,7 @@ def workspace(tmp_path_factory):
     policy, env, rounds = reader_policy(), ShopEnv(train=8, dev=1, test=1), root / "data" / "rounds"
     policy.save(rounds / "r0" / "policy")
     params = CollectParams(tasks=8, group_size=8, evolved=0)
-    judged = judge(env, collect(env, policy, InterfaceState(), params, "r1", 1, 0), DEFAULT_PRIORITY)
+    judged = judge(env, collect(env, policy, InterfaceState(), params, RoundKey("r1", 1, 0)), DEFAULT_PRIORITY)
     for stage in ("collect", "verify", "diagnose"):
         (rounds / "r1" / stage).mkdir(parents=True)
         write_judged(rounds / "r1" / stage, judged, "r1", "collect", tasks=env.tasks())

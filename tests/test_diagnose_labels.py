@@ -11,7 +11,7 @@ from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.core.types import Call, CallError, Param, Result, Rollout, Step, Task, ToolDoc, UserTurn, Verdict
 from seal.diagnose import diagnose, parse_priority
 from seal.diagnose.primary_label import Finding, primary
-from seal.env.base import Documented
+from seal.env.base import Environment, Session
 
 DOCS = (
     ToolDoc("login", "log in"),
@@ -24,7 +24,7 @@ DOCS = (
 )
 
 
-class House:
+class House(Session):
     """Rooms with things, bookings with ids in order of making. The room one is in and the login are private."""
 
     def __init__(self):
@@ -73,7 +73,7 @@ class House:
         return "ok", ""
 
 
-class HouseEnv(Documented):
+class HouseEnv(Environment):
     name, version, max_steps_per_turn, judges_abstention = "house", "1", 6, True
 
     def docs(self, task, turn):

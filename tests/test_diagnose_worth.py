@@ -18,15 +18,11 @@ from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.pipeline.rounds import run_round, start_line
 from seal.policy.scripted import FaultyPolicy
+from seal.settings.evolve import DiagnoseParams
 from seal.settings.params import load_yaml, parse_params
-from seal.settings.rounds import (
-    CollectParams,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    Round,
-    TrainParams,
-)
+from seal.settings.play import CollectParams, EvaluateParams
+from seal.settings.rounds import Defaults, Round
+from seal.settings.train import TrainParams
 
 KINDS = {
     "unknown_tool": Label.INVALID_TOOL_CALL,
@@ -102,10 +98,7 @@ def test_named_orders(faults):
 
 def test_a_conversation_has_no_counterfactual():
     class Talk:
-        name = "talk"
-
-        def converse(self, task, seed):
-            raise NotImplementedError  # nobody may call it here
+        name, live = "talk", True
 
     with pytest.raises(ParamError, match="frequency"):
         order_by("learned", Talk(), [])
@@ -116,9 +109,9 @@ def test_a_round_takes_a_named_priority(priority):
     env, policy = ShopEnv(train=4, dev=1, test=2), FaultyPolicy(0.6)
     train = TrainParams(algorithm="none", steps=0)
     evaluate = EvaluateParams(measure_on=False)
-    params = Round(
-        "r0", "shop", CollectParams(tasks=4, group_size=4), DiagnoseParams(priority), EvolveParams(), train, evaluate
-    )
+    diagnosis, collected = DiagnoseParams(priority=priority), CollectParams(tasks=4, group_size=4)
+    sections = Defaults(collect=collected, diagnose=diagnosis, train=train, evaluate=evaluate)
+    params = Round(parent="r0", env="shop", **dict(sections))
     line, played = run_round(env, start_line(env, policy, evaluate, priority, 0), params, "r1", 0)
     bare = [j for j in played.collected if j.bare]
     tasks = {task.task_id: task for task in env.tasks()}

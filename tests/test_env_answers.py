@@ -66,11 +66,11 @@ def test_one_answer_is_heard_and_nothing_after_it():
     env = load_env("bfcl_memory", backends=("rec_sum",))
     task = env.tasks()[0]
     session = env.open(task)
-    assert session.over == "" and session.call(Call("memory_retrieve", {})).raw.startswith('{"memory_content": ')
-    right = session.speech(f"It is {task.initial_state['answers'][0]}")
+    assert session.stop_reason == "" and session.call(Call("memory_retrieve", {})).raw.startswith('{"memory_content": ')
+    right = session.message_call(f"It is {task.initial_state['answers'][0]}")
     told = session.call(right)
-    assert (told.raw, told.shown, session.over) == ('{"accepted": true}', "", "finished")
+    assert (told.raw, told.shown, session.stop_reason) == ('{"accepted": true}', "", "finished")
     assert session.call(Call(RESPOND, {"content": "another guess"})).raw == ENDED
     wrong = env.open(task)
-    assert wrong.call(wrong.speech("I do not know")).raw == '{"accepted": false}'
+    assert wrong.call(wrong.message_call("I do not know")).raw == '{"accepted": false}'
     assert wrong.call(right).raw == ENDED

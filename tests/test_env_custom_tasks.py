@@ -60,7 +60,7 @@ def test_turns_of_another_shape_are_one_clear_error(folder, turns):
 def test_splits_are_by_scenario_and_do_not_depend_on_the_order(entries):
     scenarios = dict(entries)  # one split a scenario
     tasks = [
-        TaskEntry(f"{i}", (TurnEntry("hi"),), scenario=f"s{scenario}", split=scenarios[scenario])
+        TaskEntry(id=f"{i}", turns=(TurnEntry(user="hi"),), scenario=f"s{scenario}", split=scenarios[scenario])
         for i, (scenario, _) in enumerate(entries)
     ]
     try:

@@ -10,18 +10,19 @@ from bfcl_cases import gold
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.types import Call
 from seal.env import load_env
-from seal.env.bfcl.known_bad import KINDS, known_bad
+from seal.env.bfcl.data import known_bad
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics
 from seal.evaluate.suite import evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
-from seal.settings.params import EvaluateParams
+from seal.settings.play import EvaluateParams
 from seal.store.tables import rows_of_tasks
 from seal.verify.turns import verify
 
 ENV = load_env("bfcl")
 TASKS = {task.task_id: task for task in ENV.tasks()}
+KINDS = ("unsolvable", "wrong", "ambiguous")
 TABLE = json.loads(files("seal.env.bfcl").joinpath("known_bad.json").read_text())
 ENTRIES = TABLE["entries"]
 TOLD = [(id_, entry["told"]) for entry in ENTRIES for id_ in entry["tasks"] if "told" in entry]

@@ -199,9 +199,9 @@ def test_ten_errors_end_a_conversation():
     session = env("retail").open(task("retail", "0"))
     for _ in range(9):
         session.call(Call("no_such_tool", {}))
-    assert not session.over
+    assert not session.stop_reason
     session.call(Call("no_such_tool", {}))
-    assert (session.over, session.ending) == ("finished", "too_many_errors")
+    assert (session.stop_reason, session.ending) == ("finished", "too_many_errors")
     assert session.call(Call("list_all_product_types", {})).raw == ENDED
 
 
@@ -250,11 +250,11 @@ def test_a_written_call_is_read_back(name, value):
 
 def test_an_answer_ends_the_conversation_unless_it_was_a_question():
     session = env("airline").open(task("airline", "0"))
-    asked = session.call(session.speech("May I cancel it?"))
-    assert asked.shown == GO_ON and GO_ON in asked.raw and not session.over
-    told = session.call(session.speech("No."))
-    assert (told.shown, session.over, session.ending) == ("", "finished", "user_stop")
-    assert session.said == ["May I cancel it?", "No."]
+    asked = session.call(session.message_call("May I cancel it?"))
+    assert asked.shown == GO_ON and GO_ON in asked.raw and not session.stop_reason
+    told = session.call(session.message_call("No."))
+    assert (told.shown, session.stop_reason, session.ending) == ("", "finished", "user_stop")
+    assert session.messages == ["May I cancel it?", "No."]
 
 
 def test_light_import():

@@ -171,7 +171,7 @@ def test_the_policy_may_speak_plainly(tmp_path):
         Call("respond", {"content": "I am sorry, I cannot."}),
     ]
     assert got[-1][1]["messages"][-1] == {"role": "user", "content": "I am sorry, I cannot."}
-    assert rollout.stop_reason == "finished" and environment.open(one).opening == ()
+    assert rollout.stop_reason == "finished" and environment.open(one).greeting == ()
 
 
 def test_options(tmp_path):

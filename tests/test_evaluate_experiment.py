@@ -4,8 +4,7 @@ import argparse
 import json
 import math
 import shutil
-from dataclasses import fields, is_dataclass, replace
-from typing import get_type_hints
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -25,8 +24,10 @@ from seal.pipeline import rounds
 from seal.policy.scripted import FaultyPolicy
 from seal.policy.start import write_start
 from seal.report.experiments import load_results
-from seal.settings.params import EvaluateParams, Round, parse_params
-from seal.settings.typed import plain, read
+from seal.settings.params import parse_params
+from seal.settings.play import EvaluateParams
+from seal.settings.rounds import Defaults, Round
+from seal.settings.typed import Absent, plain, read
 from seal.store.parquet import read_parquet, write_parquet
 from seal.train import on_policy as fresh
 
@@ -182,11 +183,11 @@ def test_other_parameters_are_another_run_and_more_rounds_are_not(tmp_path):
 
 
 LATER = [
-    (section, item.name, item.metadata["absent"])
-    for section, kind in get_type_hints(Round).items()
-    if is_dataclass(kind)
-    for item in fields(kind)
-    if "absent" in item.metadata
+    (section, name, mark.value)
+    for section in Defaults.model_fields
+    for name, field in Round.model_fields[section].annotation.model_fields.items()
+    for mark in field.metadata
+    if isinstance(mark, Absent)
 ]
 
 

@@ -9,15 +9,10 @@ from seal.evolve.gate import ALL, gate, shows
 from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Action
 from seal.policy.scripted import GoldPolicy
-from seal.settings.rounds import (
-    CollectParams,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    GateParams,
-    Round,
-    TrainParams,
-)
+from seal.settings.evolve import DiagnoseParams, EvolveParams, GateParams
+from seal.settings.play import CollectParams, EvaluateParams
+from seal.settings.rounds import Round
+from seal.settings.train import TrainParams
 
 ENV = ShopEnv(train=1, dev=12, test=1)
 HARM, HELP, IDLE = "harm", "help", "idle"

@@ -12,8 +12,8 @@ from seal.interface.state import InterfaceState
 from seal.pipeline.rounds import start_line
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.report.data import Round
-from seal.report.tables import idle_scores
-from seal.settings.params import EvaluateParams
+from seal.report.tables import do_nothing_scores
+from seal.settings.play import EvaluateParams
 
 PARAMS = EvaluateParams(split="test", context=10**6)
 
@@ -33,7 +33,7 @@ def test_it_stands_in_the_table(tmp_path):
     )
     scores = metrics(evaluation, environment.tasks()) | idle(environment, evaluation)
     assert scores["strict"]["mean"] == 1.0 and scores["do_nothing"]["mean"] == 0.0 and scores["do_nothing"]["n"] == 40
-    assert idle_scores([Round("r0", "", 0, tmp_path, scores, InterfaceState())]) == [
+    assert do_nothing_scores([Round("r0", "", 0, tmp_path, scores, InterfaceState())]) == [
         "doing nothing scores: r0 0.0 of 40"
     ]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.core.errors import DependencyError
+from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Fact, Param, Task, ToolDoc, UserTurn
 from seal.evolve.evidence import Evidence
 from seal.evolve.guard import guard_for
@@ -17,7 +17,7 @@ from seal.evolve.paraphrase import paraphrase
 from seal.evolve.rewording_model import rewriter
 from seal.evolve.selection import Reader, evolve
 from seal.interface.state import InterfaceState, Item
-from seal.settings.rounds import EvolveParams, RewriteParams
+from seal.settings.evolve import EvolveParams, RewriteParams
 
 FACTS = (Fact("refund", "", "needs", ["verify"]), Fact("refund", "reason", "enum", {"late": "K1"}))
 DOCS = (ToolDoc("refund", "give money back", (Param("reason"),)), ToolDoc("verify", "check the buyer", ()))
@@ -170,8 +170,9 @@ def test_a_rewording_over_the_budget_is_left_out():
 
 def test_no_model_is_no_rewriting_and_no_answer_is_an_error(tmp_path, monkeypatch):
     assert rewriter(RewriteParams()) is None
+    with pytest.raises(ParamError, match="begins with http"):
+        rewriter(RewriteParams.model_construct(url="ftp://x", cache=str(tmp_path)))(NEEDS)
     for params, match in (
-        (RewriteParams(url="ftp://x", cache=str(tmp_path)), "http"),
         (RewriteParams(url="http://127.0.0.1:9/v1", cache=str(tmp_path), seconds=1), r"evolve\.rewrite"),
         (RewriteParams(url="http://127.0.0.1:9/v1", key_env="NO_SUCH_KEY", cache=str(tmp_path)), "NO_SUCH_KEY"),
     ):

@@ -15,7 +15,7 @@ from seal.evolve.baselines import static
 from seal.interface import wording
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
-from seal.settings.params import EvaluateParams
+from seal.settings.play import EvaluateParams
 
 ENV = ShopEnv(train=2, dev=2, test=4)
 TOOLS = sorted({tool for task in ENV.tasks() for tool in task.toolset})

@@ -20,15 +20,9 @@ from seal.interface.view import View
 from seal.interface.wording import RECOVERY_TEMPLATES
 from seal.policy.scripted import FaultyPolicy
 from seal.rollout.collect import collect
-from seal.settings.params import (
-    CollectParams,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    GateParams,
-    Round,
-    TrainParams,
-)
+from seal.settings.evolve import EvolveParams, GateParams
+from seal.settings.play import CollectParams
+from seal.settings.rounds import Defaults, Round
 
 GOLD, SAID, HIDDEN = "zqgoldzq", "zqsaidzq", "zqhiddenzq"
 SECRETS = (GOLD, SAID, HIDDEN)
@@ -50,6 +44,9 @@ class Planted:
     def open(self, task):
         return self._env.open(self._plain[task.task_id])
 
+    def open_live(self, task, seed):
+        return self.open(task)
+
 
 def _planted(task):
     turns = []
@@ -65,11 +62,11 @@ def _planted(task):
 def params(**evolve):
     evolved = EvolveParams(kinds=("all",), token_budget=10**5, max_new=10**4, min_support=1, **evolve)
     collected = CollectParams(tasks=12, group_size=4, evolved=2, item_dropout=0.5)
-    return Round("r0", "shop", collected, DiagnoseParams(), evolved, TrainParams(), EvaluateParams())
+    return Round(parent="r0", env="shop", **dict(Defaults(collect=collected, evolve=evolved)))
 
 
 def a_round(env, policy, state, before, round_id, depth, params):
-    played = collect(env, policy, state, params.collect, round_id, depth, 0)
+    played = collect(env, policy, state, params.collect, RoundKey(round_id, depth, 0))
     judged = judge(env, played, DEFAULT_PRIORITY)
     found = profile(judged, {task.task_id: task.category for task in env.tasks()}, before)
     return next_interface(env, policy, state, judged, found, params, RoundKey(round_id, depth, 0)), found, played
@@ -121,8 +118,9 @@ def test_a_round_says_whether_its_interface_names_what_is_withheld(withheld, ver
 def test_the_gate_probes_dev_tasks_and_says_nothing_of_them(mode):
     """A round with the gate on, in every control level: decisions are rows about items, in the words of cues."""
     env = Planted(ShopEnv(train=8, dev=4, test=1))
-    gated = replace(params(), evolve=replace(params().evolve, max_new=3, gate=GateParams(tasks=4)))
-    gated = replace(gated, collect=replace(gated.collect, mode=mode))
+    evolve = params().evolve.model_copy(update={"max_new": 3, "gate": GateParams(tasks=4)})
+    collect = params().collect.model_copy(update={"mode": mode})
+    gated = params().model_copy(update={"evolve": evolve, "collect": collect})
     evolved, _, _ = a_round(env, FaultyPolicy(0.7), InterfaceState(), [], "r1", 1, gated)
     assert len(evolved.decisions) == 1 + sum(row["action"] == "add" for row in evolved.changes)
     assert not [secret for secret in SECRETS if secret in repr((evolved.state, evolved.changes, evolved.decisions))]

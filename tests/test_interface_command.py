@@ -8,7 +8,7 @@ import pytest
 from seal.commands import interface
 from seal.core.errors import ArtifactError, ParamError, RoundError
 from seal.interface.state import InterfaceState, Item
-from seal.settings.params import Start
+from seal.settings.rounds import Start
 from seal.settings.typed import plain
 
 ENUM = Item("enum", "issue_refund.reason", "docs", "damaged K3 late K7", "argument_mismatch", "r1", 5)

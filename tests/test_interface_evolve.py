@@ -19,7 +19,7 @@ from seal.interface.render import render
 from seal.interface.state import InterfaceState
 from seal.interface.wording import count_words
 from seal.policy.words import UNK, WordCodec, build_vocabulary
-from seal.settings.rounds import EvolveParams
+from seal.settings.evolve import EvolveParams
 from seal.settings.typed import read
 
 FACTS = (
@@ -61,7 +61,7 @@ EMPTY = InterfaceState()
 
 def step(profile, parent=EMPTY, orders=(), round_id="r1", facts=FACTS, call_format="words", uplifts=(), **params):
     evidence = Evidence(profile, facts, orders, uplifts)
-    return evolve(parent, evidence, replace(PARAMS, **params), round_id, Reader(call_format))
+    return evolve(parent, evidence, PARAMS.model_copy(update=params), round_id, Reader(call_format))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_an_item_whose_uplift_is_not_there_retires(least, retired):
 def test_without_retirement_even_a_harmful_quiet_item_stays():
     first, _ = step([row("constraint_violation", "refund")])
     harm = [{"item": first.items[0].id, "uplift": -0.3, "low": -0.5, "high": -0.1, "tasks": 9}]
-    params = replace(PARAMS, retire_uplift=-1.0, retire_patience=1000)
+    params = PARAMS.model_copy(update={"retire_uplift": -1.0, "retire_patience": 1000})
     state = first
     for round_id in ("r2", "r3", "r4"):
         state, _ = evolve(state, Evidence((), FACTS, uplifts=harm), params, round_id)
@@ -306,7 +306,7 @@ def test_what_a_kind_is_worth_decides_between_cues_of_equal_support(found, first
         for item, (uplift, tasks) in zip(before.active, found, strict=True)
     ]
     failures = [row("argument_mismatch", "refund", param) for param in ("reason", "order")]
-    params = replace(PARAMS, max_new=1)
+    params = PARAMS.model_copy(update={"max_new": 1})
     state, _ = evolve(before, Evidence(failures, (*facts, *FACTS), uplifts=worth), params, "r2")
     assert {text for target, text in texts(state) if target.startswith("refund")} == {first}
 

@@ -34,7 +34,7 @@ from seal.interface.render import hints, render
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
 from seal.interface.wording import RECOVERY_TEMPLATES
-from seal.settings.rounds import EvolveParams
+from seal.settings.evolve import EvolveParams
 
 FACTS = (
     Fact("refund", "reason", "enum", {"late": "K1", "damaged": "K3"}),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, CallError, Note, Param, Result, Task, ToolDoc, UserTurn
-from seal.env.base import Documented
+from seal.env.base import Environment
 from seal.interface.feedback import feedback, parse_feedback, raw_error
 from seal.interface.render import MODES, hints, render
 from seal.interface.state import InterfaceState, Item, load_interface
@@ -42,7 +42,7 @@ STATE = InterfaceState(
 )
 
 
-class TwoTurns(Documented):
+class TwoTurns(Environment):
     """An environment that reveals one tool at turn 1."""
 
     def docs(self, task, turn):

@@ -10,7 +10,7 @@ from seal.interface.doc_facts import companions_of, example_of, facts_of_docs, s
 from seal.interface.render import render
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
-from seal.settings.rounds import EvolveParams
+from seal.settings.evolve import EvolveParams
 from seal.tools.prose import format_in_text, purpose_in_text, range_in_text, unit_in_text, values_in_text
 
 DRIVE = ToolDoc(

@@ -7,7 +7,7 @@ import pytest
 from test_evaluate_experiment import PARAMS, _args
 
 from seal.cli import main
-from seal.client.completions import kept
+from seal.client.chat import cached
 from seal.commands import experiment as command
 from seal.core.errors import ArtifactError
 from seal.env.tau2.endpoint import Endpoint
@@ -29,11 +29,11 @@ damaged = pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
 
 
 def of_completions(cache):
-    return kept(cache, {"a": 1}, lambda body: "said")
+    return cached(cache, {"a": 1}, str, lambda: "said")
 
 
 def of_policy(cache):
-    return EndpointPolicy(EndpointParams("http://127.0.0.1:9/v1", "m", cache=str(cache)))._answer({"a": 1})
+    return EndpointPolicy(EndpointParams(url="http://127.0.0.1:9/v1", model="m", cache=str(cache)))._answer({"a": 1})
 
 
 def of_user(cache):
@@ -43,8 +43,8 @@ def of_user(cache):
 @damaged
 @pytest.mark.parametrize("ask", [of_completions, of_policy, of_user])
 def test_a_damaged_answer_is_not_taken_for_one(tmp_path, monkeypatch, ask, text):
-    monkeypatch.setattr(EndpointPolicy, "_asked", lambda *_: {"text": "said", "finish": "stop"})
-    monkeypatch.setattr(Endpoint, "_asked", lambda *_: {"role": "assistant", "content": "said"})
+    monkeypatch.setattr(EndpointPolicy, "_ask", lambda *_: {"text": "said", "finish": "stop"})
+    monkeypatch.setattr(Endpoint, "_ask", lambda *_: {"role": "assistant", "content": "said"})
     assert ask(tmp_path) == ask(tmp_path)
     (path,) = tmp_path.iterdir()
     path.write_text(text)

@@ -1,8 +1,7 @@
 """Reading params.yaml: what is wrong is named with its dotted key, its value and a remedy."""
 
 import re
-from dataclasses import fields, is_dataclass
-from typing import get_args, get_type_hints
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -11,18 +10,13 @@ from hypothesis import strategies as st
 from seal.core.errors import ParamError
 from seal.env.custom.tasks import TaskEntry
 from seal.settings.envs import ENVS
-from seal.settings.params import (
-    CollectParams,
-    Defaults,
-    EvaluateParams,
-    EvolveParams,
-    TrainParams,
-    load_params,
-    parse_params,
-)
+from seal.settings.evolve import EvolveParams, RewriteParams
+from seal.settings.params import load_params, parse_params
+from seal.settings.play import CollectParams, EvaluateParams
 from seal.settings.policies import POLICIES
-from seal.settings.rounds import FlowParams, RewriteParams, Round, RunParams, Start
-from seal.settings.typed import convert, plain, read
+from seal.settings.rounds import Defaults, FlowParams, Round, RunParams, Start
+from seal.settings.train import TrainParams
+from seal.settings.typed import Settings, plain, read
 
 
 def start(env: str = "shop", **policy) -> dict:
@@ -72,7 +66,16 @@ def test_a_resolved_round_reads_back_as_it_was_written():
         (params(starts=start("bfcl", kind="nano")), "starts.r0.env", "declare it under envs"),
         (params(defaults={"train": {"lr": "1e-4"}}), "defaults.train.lr", "type float"),
         (params(defaults={"train": {"algorithm": "ppo"}}), "defaults.train.algorithm", "grpo"),
-        (params(defaults={"train": {"clip": [1.0]}}), "defaults.train.clip", "list of 2"),
+        (params(defaults={"train": {"clip": [1.0]}}), "defaults.train.clip", "list of 2 float values"),
+        (params(defaults={"train": {"clip": [1.0, 1.0, 1.0]}}), "defaults.train.clip", "list of 2 float values"),
+        (params(defaults={"train": {"loss": "sapo"}}), "defaults.train.loss", "use one of: dapo, grpo, cispo"),
+        (params(defaults={"train": {"lr": 10**400}}), "defaults.train.lr", "type float"),
+        (params(defaults={"evaluate": {"split": ""}}), "defaults.evaluate.split", "use one of: train, dev, test"),
+        (
+            params(defaults={"diagnose": {"priority": [1]}}),
+            "defaults.diagnose.priority",
+            "; or use one of: fixed",
+        ),
         (params(defaults={"train": {"clip": [1.0, "a"]}}), "defaults.train.clip[1]", "float"),
         (params(defaults={"evolve": {"gate": 3}}), "defaults.evolve.gate", "mapping"),
         (params(rounds={"r1": entry("r9")}), "rounds.r1.parent", "known: r0"),
@@ -183,25 +186,56 @@ def test_a_file_that_is_no_parameters_is_one_error(tmp_path, text):
 
 
 def _of_params(*kinds):
-    """Those dataclasses and all that their fields hold."""
+    """Those models and all that their fields hold."""
     for kind in kinds:
         yield kind
-        for hint in get_type_hints(kind).values():
-            yield from _of_params(*(part for part in (hint, *get_args(hint)) if is_dataclass(part)))
+        for hint in (field.annotation for field in kind.model_fields.values()):
+            parts = (part for part in (hint, *get_args(hint)) if isinstance(part, type))
+            yield from _of_params(*(part for part in parts if issubclass(part, Settings)))
 
 
+SECTIONS = dict.fromkeys(("collect", "diagnose", "evolve", "train", "evaluate"), {})
+NEEDED = {"env": "e", "parent": "p", "policy": {}, "url": "http://a", "model": "m", "user": "u", "id": "i", **SECTIONS}
+NEEDED["turns"] = [{"user": "u"}]
 KINDS = {*_of_params(RunParams, FlowParams, Start, Round, Defaults, *POLICIES.values(), *ENVS.values(), TaskEntry)}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=lambda kind: kind.__name__))
 def test_a_remedy_holds_no_word_of_python(kind):
-    hints = get_type_hints(kind)
-    for item in fields(kind):
-        for value in ("x y", [], [[]], {}, {"": -1}, 3, None, -(10**9), -1e9, 1e99, float("nan"), True):
+    words = r"\binf\b|Literal|\bAny\b|typing|[a-z](Params|Entry)\b|[Ii]nput|\b(tuple|dict|pattern)\b"
+    needed = {name: NEEDED[name] for name, field in kind.model_fields.items() if field.is_required()}
+    read(kind, needed, "x")
+    for name in kind.model_fields:
+        for value in ("x y", [], [[]], {}, {"": -1}, {3: 3}, 3, None, -(10**9), -1e9, 1e99, float("nan"), True):
             try:
-                convert(hints[item.name], value, item.name, item)
+                read(kind, {**needed, name: value}, "x")
             except ParamError as error:
-                assert not re.search(r"\binf\b|Literal|\bAny\b|typing|[a-z](Params|Entry)\b", error.remedy), error
+                assert error.thing.startswith(f"x.{name}")
+                assert not re.search(words, error.remedy), error
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS, key=lambda kind: kind.__name__))
+def test_every_field_is_described(kind):
+    assert kind.__doc__
+    for name, field in kind.model_fields.items():
+        assert field.description and field.description.endswith((".", ")")), f"{kind.__name__}.{name}"
+
+
+@pytest.mark.parametrize("key", ["partial_credit", "curriculum"])
+def test_a_setting_that_is_gone_is_read_where_it_was_off(key):
+    off = entry(train=plain(TrainParams()) | {key: 0.0})
+    assert plain(parse_params(params(rounds={"r1": off})).rounds["r1"]) == off
+    with pytest.raises(ParamError, match="remove it") as error:
+        parse_params(params(rounds={"r1": entry(train=plain(TrainParams()) | {key: 0.5})}))
+    assert (error.value.thing, error.value.value) == (f"rounds.r1.train.{key}", 0.5)
+
+
+def test_a_complete_entry_without_a_key_of_later_means_what_it_meant():
+    section = plain(TrainParams(), short=True)
+    del section["negative"], section["loss"]
+    found = parse_params(params(rounds={"r1": entry(train=section)})).rounds["r1"].train
+    assert (found.negative, found.loss, found.normalise) == (1.0, "dapo", True)
+    assert read(TrainParams, section, "x").loss == "cispo"
 
 
 def test_no_file_is_one_error(tmp_path):

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from seal.core.errors import RoundError
 from seal.pipeline.convergence import converged, dev_scores
-from seal.settings.params import Defaults, EvaluateParams, parse_params
+from seal.settings.params import parse_params
+from seal.settings.play import EvaluateParams
+from seal.settings.rounds import Defaults
 from seal.settings.typed import plain
 from seal.workspace.lineage import Lineage, find_root, path_of
 

@@ -12,7 +12,7 @@ from seal.core.errors import ArtifactError
 from seal.policy.scripted import FaultyPolicy
 from seal.settings.params import load_params, load_yaml
 from seal.store.files import tree_hash
-from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START
+from seal.store.schemas import OF_ROUND, OF_START, OF_TRAINING
 from seal.store.tables import read_table, write_table
 from seal.workspace.dvc import repro
 from seal.workspace.lineage import STAGES, Lineage
@@ -67,7 +67,7 @@ def test_every_table_is_there_and_reads(finished):
     for round_id, stages in (("r0", OF_START), ("r1", OF_ROUND), ("r2", OF_ROUND)):
         for stage, names in stages.items():
             there = {path.stem for path in (finished / "data" / "rounds" / round_id / stage).glob("*.parquet")}
-            assert there - {"start"} == set(names).difference(OF_FRESH if stage == "train" else ()), stage
+            assert there - {"start"} == set(names).difference(OF_TRAINING if stage == "train" else ()), stage
     collected = finished / "data" / "rounds" / "r1" / "collect" / "trajectories.parquet"
     rows = read_table(collected, "trajectories").to_pylist()
     assert len(rows) == 24

@@ -2,6 +2,8 @@
 
 import json
 import sys
+import threading
+import time
 
 import pytest
 from hypothesis import given
@@ -19,8 +21,9 @@ from seal.policy.base import Limits
 from seal.policy.endpoint import ByteCodec, EndpointPolicy
 from seal.policy.start import write_start
 from seal.rollout.engine import Request, play
-from seal.settings.params import CollectParams, TrainParams
+from seal.settings.play import CollectParams
 from seal.settings.policies import EndpointParams
+from seal.settings.train import TrainParams
 from seal.tools.parse import format_calls
 from seal.train.loop import train_round
 
@@ -72,8 +75,9 @@ def test_a_served_model_plays_is_judged_and_is_not_asked_twice(tmp_path, monkeyp
 def test_it_is_opened_from_params_and_cannot_be_trained(tmp_path):
     write_start({"kind": "endpoint", "url": "http://localhost:1/v1", "model": "m"}, None, tmp_path / "p")
     policy = load_policy(tmp_path / "p")
-    assert policy.hash == EndpointPolicy(EndpointParams("http://elsewhere:2/v1", "m")).hash  # where is not what
-    assert policy.hash != EndpointPolicy(EndpointParams("http://localhost:1/v1", "n")).hash
+    elsewhere = EndpointParams(url="http://elsewhere:2/v1", model="m")
+    assert policy.hash == EndpointPolicy(elsewhere).hash  # where is not what
+    assert policy.hash != EndpointPolicy(EndpointParams(url="http://localhost:1/v1", model="n")).hash
     with pytest.raises(ParamError, match="no weights"):
         train_round(policy, ENV, [], InterfaceState(), CollectParams(), TrainParams(), (), "r1", 1, 0)
     about = json.loads((tmp_path / "p/policy.json").read_text())
@@ -82,7 +86,7 @@ def test_it_is_opened_from_params_and_cannot_be_trained(tmp_path):
         load_policy(tmp_path / "p")
     for bad in ({"url": "localhost", "model": "m"}, {"url": "http://x", "model": ""}):
         with pytest.raises(ParamError):
-            EndpointPolicy(EndpointParams(**bad))
+            EndpointPolicy(EndpointParams.model_construct(**bad))
 
 
 def test_calls_that_the_server_took_out_are_put_back_and_limits_are_stop_reasons(tmp_path):
@@ -98,6 +102,23 @@ def test_calls_that_the_server_took_out_are_put_back_and_limits_are_stop_reasons
             (rollout,) = play(ENV, policy, requests(1)[:1])
         assert rollout.stop_reason == stop
         assert calls is None or rollout.steps[0].calls == calls
+
+
+def test_requests_at_once_are_bounded(tmp_path):
+    lock, at_once = threading.Lock(), [0, 0]  # now, at most
+
+    def reply(body):
+        with lock:
+            at_once[0] += 1
+            at_once[1] = max(at_once)
+        time.sleep(0.02)
+        with lock:
+            at_once[0] -= 1
+        return said("Done.")
+
+    with serving(FakeChat(reply)) as url:
+        play(ENV, policy_at(url, tmp_path, parallel=3), requests(8), temperature=0.7)
+    assert at_once == [0, 3]
 
 
 def test_an_endpoint_that_fails_is_one_error_and_keeps_what_was_answered(tmp_path):

@@ -8,7 +8,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralC
 
 from seal.policy.attention import NAME, families, shares
 from seal.policy.cache import Kept
-from seal.policy.generate import generate, shared_beginnings
+from seal.policy.generate import Decoding, generate, shared_beginnings
 from seal.policy.nano import nano_config
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.sampling import sample
@@ -68,7 +68,7 @@ def test_equals_one_row_at_a_time(name, temperature, monkeypatch):
     model = tiny(name)
     u = torch.rand(len(CONTEXTS), 9, generator=torch.Generator().manual_seed(1))
     ends = list(range(END, 384, 6))
-    ids, logprobs = generate(model, CONTEXTS, u if temperature else None, 9, temperature, ends, 0)
+    ids, logprobs = generate(model, CONTEXTS, u if temperature else None, Decoding(9, temperature, ends, 0))
     for row, context in enumerate(CONTEXTS):
         expected_ids, expected_logprobs = plainly(model, context, u[row], 9, temperature, ends)
         assert ids[row] == expected_ids
@@ -88,7 +88,7 @@ def test_what_contexts_begin_alike_with_is_read_once(name, monkeypatch):
     model.model.register_forward_hook(
         lambda _, args, kwargs, out: read.append(kwargs["input_ids"].shape), with_kwargs=True
     )
-    ids, logprobs = generate(model, contexts, u, 5, 1.0, range(END, 64, 9), 0)
+    ids, logprobs = generate(model, contexts, u, Decoding(5, 1.0, range(END, 64, 9), 0))
     tokens = sum(rows * width for rows, width in read if width > 1)
     assert tokens < sum(len(context) for context in contexts) / 1.5
     for row, context in enumerate(contexts):
@@ -102,9 +102,9 @@ def test_reading_computes_no_logits():
     model, asked = tiny("llama"), []
     model.lm_head.register_forward_hook(lambda _, args, out: asked.append(tuple(args[0].shape[:2])))
     kept = [Kept() for _ in CONTEXTS]
-    ids, _ = generate(model, CONTEXTS, None, 3, 0.0, END, 0, kept)
+    ids, _ = generate(model, CONTEXTS, None, Decoding(3, 0.0, END, 0), kept)
     longer = [[*context, *more, 5, 6] for context, more in zip(CONTEXTS, ids, strict=True)]
-    generate(model, longer, None, 3, 0.0, END, 0, kept)
+    generate(model, longer, None, Decoding(3, 0.0, END, 0), kept)
     assert {positions for _, positions in asked} == {0, 1}
     assert sum(positions for _, positions in asked) <= 6  # one a step
 
@@ -138,7 +138,7 @@ def test_heads_that_share_keys_are_attended_to_by_family_and_the_model_is_left_a
         lambda _, args, kwargs: asked.append((model.config._attn_implementation, kwargs.get("families"))),
         with_kwargs=True,
     )
-    generate(model, CONTEXTS, None, 3, 0.0, END, 0)
+    generate(model, CONTEXTS, None, Decoding(3, 0.0, END, 0))
     assert [name for name, _ in asked] == ["sdpa"] * (len(asked) - 3) + [NAME] * 3
     assert all((alike is not None) == (name == NAME) for name, alike in asked)
     assert model.config._attn_implementation == "sdpa"
@@ -154,17 +154,17 @@ def _alike(one, other):
 def test_same_inputs_same_bits_and_the_model_keeps_its_mode():
     model = tiny("llama").train()
     u = torch.rand(len(CONTEXTS), 6, generator=torch.Generator().manual_seed(1))
-    first = generate(model, CONTEXTS, u, 6, 1.0, END, 0)
-    assert first == generate(model, CONTEXTS, u, 6, 1.0, END, 0)
+    first = generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
+    assert first == generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
     assert model.training
-    assert generate(model, [], None, 6, 1.0, END, 0) == ([], [])
+    assert generate(model, [], None, Decoding(6, 1.0, END, 0)) == ([], [])
 
 
 def test_a_row_depends_on_its_own_numbers_alone():
     model = tiny("llama")
     u = torch.rand(len(CONTEXTS), 6, generator=torch.Generator().manual_seed(1))
-    ids, _ = generate(model, CONTEXTS, u, 6, 1.0, END, 0)
-    alone, _ = generate(model, CONTEXTS[3:4], u[3:4], 6, 1.0, END, 0)
+    ids, _ = generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
+    alone, _ = generate(model, CONTEXTS[3:4], u[3:4], Decoding(6, 1.0, END, 0))
     assert alone[0] == ids[3]
 
 
@@ -180,7 +180,11 @@ def test_kept_keys_and_values_change_nothing(name, monkeypatch):
         here = [row for row in range(len(contexts)) if row != 4 or step > 1]
         sizes = [len(kept[row].ids) for row in here if kept[row]]
         ids, logprobs = generate(
-            model, [contexts[row] for row in here], u[here], 7, 1.0, range(END, 64, 9), 0, [kept[row] for row in here]
+            model,
+            [contexts[row] for row in here],
+            u[here],
+            Decoding(7, 1.0, range(END, 64, 9), 0),
+            [kept[row] for row in here],
         )
         for row, row_ids, row_logprobs in zip(here, ids, logprobs, strict=True):
             expected_ids, expected_logprobs = plainly(model, contexts[row], u[row], 7, 1.0, range(END, 64, 9))

@@ -20,11 +20,14 @@ from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy import counter_of, load_policy, look_at
 from seal.policy.base import Limits, Observation
-from seal.policy.hf import ADAPTER, HFSpec, alike_in_length, new_hf
+from seal.policy.hf import ADAPTER, alike_in_length, new_hf
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
 from seal.policy.warmstart import STATE, sft
 from seal.rollout.collect import collect
-from seal.settings.params import CollectParams, DiagnoseParams, EvaluateParams, EvolveParams, Round, TrainParams
+from seal.settings.evolve import EvolveParams
+from seal.settings.play import CollectParams
+from seal.settings.policies import HfParams
+from seal.settings.rounds import Defaults, Round
 
 TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
 LIMITS = Limits(max_action_tokens=6, context=120)
@@ -49,7 +52,7 @@ def base(tmp_path_factory):
 
 
 def make(base, **options):
-    return new_hf(HFSpec(base=base, **options), device="cpu", batch=3)
+    return new_hf(HfParams(base=base, **options), device="cpu", batch=3)
 
 
 def observations(policy, n=7):
@@ -111,12 +114,12 @@ def test_rows_of_like_length_generate_together(lengths, most, a_pass):
 
 
 def test_no_more_episodes_are_live_than_stay_read(base):
-    policy = new_hf(HFSpec(base=str(base), lora_rank=2), batch=2)
+    policy = new_hf(HfParams(base=str(base), lora_rank=2), batch=2)
     policy.keep_tokens = 1000
-    assert [policy.at_once(Limits(8, context)) for context in (10, 100, 200)] == [100, 10, 4]  # whole batches
-    assert policy.at_once(Limits(8, 10_000)) == 2  # the model itself has 256 positions
+    assert [policy.live_episodes(Limits(8, context)) for context in (10, 100, 200)] == [100, 10, 4]  # whole batches
+    assert policy.live_episodes(Limits(8, 10_000)) == 2  # the model itself has 256 positions
     policy.keep_tokens = 0
-    assert policy.at_once(Limits(8, 100)) == policy.batch
+    assert policy.live_episodes(Limits(8, 100)) == policy.batch
 
 
 def test_no_room_is_an_overflow(base):
@@ -176,9 +179,7 @@ def test_broken_policies_are_named(base, tmp_path):
         load_policy(tmp_path / "p")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DependencyError, match="empty"):
-        new_hf(HFSpec(base=str(tmp_path / "empty")), device="cpu")
-    with pytest.raises(ParamError):
-        HFSpec(dtype="int4")
+        new_hf(HfParams(base=str(tmp_path / "empty")), device="cpu")
 
 
 def demos(n=6):
@@ -257,7 +258,10 @@ def _broken(folder, **changes):
 
 def test_a_budget_of_an_hf_policy_is_in_its_tokens(base):
     env, policy = ShopEnv(train=6, dev=1, test=1), make(base)
-    judged = judge(env, collect(env, FaultyPolicy(0.7), InterfaceState(), CollectParams(6, 2), "r1", 1, 0), ())
+    played = collect(
+        env, FaultyPolicy(0.7), InterfaceState(), CollectParams(tasks=6, group_size=2), RoundKey("r1", 1, 0)
+    )
+    judged = judge(env, played, ())
     failures = [
         {"category": "base", "tool": tool.name, "parameter": "", "label": "argument_mismatch", "n": 9, "rate": 1.0}
         for tool in env.domain.tools
@@ -272,5 +276,4 @@ def test_a_budget_of_an_hf_policy_is_in_its_tokens(base):
 
 
 def round_params(**evolve):
-    parts = CollectParams(), DiagnoseParams(), EvolveParams(**evolve), TrainParams(), EvaluateParams()
-    return Round("r0", "shop", *parts)
+    return Round(parent="r0", env="shop", **dict(Defaults(evolve=EvolveParams(**evolve))))

@@ -13,9 +13,10 @@ from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Limits
 from seal.policy.chat import ChatCodec
 from seal.policy.demonstrations import demonstrations
-from seal.policy.hf import HFPolicy, HFSpec
+from seal.policy.hf import HFPolicy
 from seal.policy.words import WordCodec, build_vocabulary
 from seal.rollout.engine import Request, play
+from seal.settings.policies import HfParams
 from seal.tools.parse import parse
 
 ENV = ShopEnv()
@@ -81,7 +82,7 @@ def test_a_tiny_chat_policy_plays_the_shop_and_its_demonstration_has_the_same_pr
     shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2}
     model = LlamaForCausalLM(LlamaConfig(vocab_size=len(TOKENIZER), max_position_embeddings=4096, **shape))
     model.requires_grad_(False)
-    policy = HFPolicy(model, TOKENIZER, HFSpec(train="none"), "none")
+    policy = HFPolicy(model, TOKENIZER, HfParams(train="none"), "none")
     requests = [Request(f"r{i}", TASKS[0], i, seed=i) for i in range(3)]
     rollouts = play(ENV, policy, requests, limits=Limits(12, 4096))
     (demonstration,) = demonstrations(ENV, TASKS[:1], policy.codec)

@@ -9,22 +9,24 @@ from test_policy_hf import LIMITS, base, observations  # noqa: F401  base: the f
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState
 from seal.policy import load_policy
-from seal.policy.hf import HFSpec, new_hf
+from seal.policy.hf import new_hf
 from seal.rollout.collect import collect
-from seal.settings.params import CollectParams, TrainParams
-from seal.settings.policies import ServeParams
+from seal.settings.play import CollectParams
+from seal.settings.policies import HfParams, ServeParams
+from seal.settings.train import TrainParams
 from seal.train.loop import train_round
 
 torch = pytest.importorskip("torch")
 
 
 def served(base, url, folder, **options):  # noqa: F811
-    serve = ServeParams(url, adapters=str(folder), parallel=4)
-    return new_hf(HFSpec(base=base, lora_rank=4, **options), device="cpu", serve=serve)
+    serve = ServeParams(url=url, adapters=str(folder), parallel=4)
+    return new_hf(HfParams(base=base, lora_rank=4, serve=serve, **options), device="cpu")
 
 
 def nudge(policy):
@@ -37,7 +39,7 @@ def nudge(policy):
 @pytest.fixture
 def fake(base):  # noqa: F811
     torch.set_num_threads(1)
-    return FakeVllm(lambda: new_hf(HFSpec(base=base, lora_rank=4), device="cpu"))
+    return FakeVllm(lambda: new_hf(HfParams(base=base, lora_rank=4), device="cpu"))
 
 
 def test_the_server_samples_from_the_weights_of_this_hash_as_they_change(base, fake, tmp_path):  # noqa: F811
@@ -69,7 +71,7 @@ def test_where_it_is_served_is_kept_and_does_not_change_the_hash(base, fake, tmp
         policy = served(base, url, tmp_path / "adapters")
         policy.save(tmp_path / "p")
         again = load_policy(tmp_path / "p")
-        assert again.hash == policy.hash == new_hf(HFSpec(base=base, lora_rank=4), device="cpu").hash
+        assert again.hash == policy.hash == new_hf(HfParams(base=base, lora_rank=4), device="cpu").hash
         assert again.serve == policy.serve
         assert again.act(observations(policy)[:2], 1.0, LIMITS) == policy.act(observations(policy)[:2], 1.0, LIMITS)
 
@@ -92,7 +94,7 @@ def test_an_answer_of_other_weights_or_of_another_server_is_refused(base, fake, 
 
 def test_no_server_and_nothing_it_could_follow_are_one_error(base, tmp_path):  # noqa: F811
     policy = served(base, "http://127.0.0.1:9/v1", tmp_path)
-    policy.serve = replace(policy.serve, seconds=1.0)
+    policy.serve = policy.serve.model_copy(update={"seconds": 1.0})
     with pytest.raises(DependencyError, match="vllm serve"):
         policy.act(observations(policy)[:1], 1.0, LIMITS)
     full = served(base, "http://127.0.0.1:9/v1", tmp_path, train="full")
@@ -121,14 +123,14 @@ def test_a_round_is_played_by_the_server_and_trained_here(tmp_path):
     """Collected, then fresh, rollouts of whole conversations: their logprobs are those of the weights that train."""
     torch.set_num_threads(1)
     model = brief(tmp_path / "base")
-    fake = FakeVllm(lambda: new_hf(HFSpec(base=model, lora_rank=4), device="cpu"))
+    fake = FakeVllm(lambda: new_hf(HfParams(base=model, lora_rank=4), device="cpu"))
     env, bare = ShopEnv(train=4, dev=1, test=1), InterfaceState()
     play = CollectParams(tasks=2, group_size=4, evolved=0, max_action_tokens=12, context=2000)
     with serving(fake) as url:
         policy = served(model, url, tmp_path / "adapters")
         nudge(policy)
         first = policy.hash
-        played = collect(env, policy, bare, play, "r1", 1, 0)
+        played = collect(env, policy, bare, play, RoundKey("r1", 1, 0))
         assert len(played) == 8 and {r.policy_hash for r in played} == {first}
         assert sum(r.steps[-1].turn > 0 for r in played) > 4  # of several user turns
         judged = [replace(j, success=i % 2 == 0) for i, j in enumerate(judge(env, played, DEFAULT_PRIORITY))]

@@ -59,8 +59,7 @@ def test_a_preset_with_defaults_of_its_own_takes_none_from_the_demos(name, tmp_p
 
 def unread(train):
     """Keys of an update that it does not read."""
-    both = {"epsilon", "epsilon_high"}
-    keys = {"cispo": {"epsilon"}, "sapo": both, "vespo": both}.get(train["loss"], set())
+    keys = {"epsilon"} if train["loss"] == "cispo" else set()
     keys |= {"reference"} if not train["beta"] and train["algorithm"] != "dpo" else set()
     keys |= {"dpo_beta"} if train["algorithm"] != "dpo" else set()
     keys |= {"alpha", "ema", "clip", "utility"} if train["weights"] == "none" else set()

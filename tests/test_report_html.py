@@ -13,6 +13,7 @@ from seal.cli import main
 from seal.commands import report as command
 from seal.core.errors import ArtifactError
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.diagnose.proof.score import Row, write_rows
 from seal.env.shop import ShopEnv
@@ -24,11 +25,10 @@ from seal.experiment.summary import summarise
 from seal.experiment.transfer import summarise_transfer
 from seal.interface.state import InterfaceState, Item
 from seal.policy.scripted import FaultyPolicy
-from seal.report.experiments import curves, load_results
+from seal.report.experiments import curves, load_results, load_transfers, read_transfer, transfer_cells
 from seal.report.html import page, write_report
-from seal.report.transfers import load_transfers, read_transfer, transfer_rows
-from seal.rollout.collect import collect
-from seal.settings.params import CollectParams, EvaluateParams
+from seal.rollout.collect import Groups, collect
+from seal.settings.play import CollectParams, EvaluateParams
 from seal.store.judged import write_judged
 from seal.store.parquet import read_parquet, write_parquet
 from seal.store.schemas import OF_ROUND
@@ -59,7 +59,7 @@ def _round(root, id_, parent, depth, rate, state, before=None):
     write_table(folder / "evaluate" / "validation.parquet", "validation", [{**checked, "success": True}])
     if depth:
         params = CollectParams(tasks=16, group_size=6, evolved=6, item_dropout=0.9)
-        played = collect(ENV, policy, state, params, id_, depth, 0, "train", 1)
+        played = collect(ENV, policy, state, params, RoundKey(id_, depth, 0), Groups("train", 1))
         write_judged(folder / "train", judge(ENV, played, DEFAULT_PRIORITY), id_, "train", tasks=ENV.tasks())
         for name in ("weights", "replay"):
             write_table(folder / "train" / f"{name}.parquet", name, [])
@@ -205,7 +205,7 @@ def test_transfer_is_a_table_where_its_results_lie(tree):
 
 @pytest.mark.parametrize("name", ["shop", "compliance"])
 def test_what_was_kept_of_transfers_can_be_shown(name):
-    assert len(transfer_rows(read_transfer(ROOT / "results" / "transfer" / name))) == 4
+    assert len(transfer_cells(read_transfer(ROOT / "results" / "transfer" / name))[1]) == 4
 
 
 def _lost(path):

@@ -6,13 +6,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seal.core.seeds import RoundKey
 from seal.core.types import REFUSALS, Call
 from seal.env import load_env
 from seal.env.shop import SHOP, ShopEnv
 from seal.interface import wording
 from seal.interface.state import InterfaceState, Item
 from seal.interface.view import View
-from seal.policy.base import Action, Limits
+from seal.policy.base import Action, Limits, Policy
 from seal.policy.nano import NanoPolicy, nano_config
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.scripted import GoldPolicy
@@ -20,6 +21,7 @@ from seal.policy.words import END, WordCodec, build_vocabulary
 from seal.rollout.engine import Request, play
 from seal.rollout.ledger import Ledger
 from seal.rollout.plan import choose_tasks, requests_for
+from seal.settings.play import CollectParams
 from seal.tools.parse import format_calls
 from seal.verify.rollout import success
 from seal.verify.turns import verify
@@ -34,7 +36,7 @@ CUES = InterfaceState(
 )
 
 
-class Texts:
+class Texts(Policy):
     """A policy with a codec that says given texts in turn, as ids of its codec."""
 
     name, format, hash, codec = "texts", "words", "texts", CODEC
@@ -52,10 +54,12 @@ class Texts:
         return actions
 
 
-def one(policy, task, **kwargs):
-    (rollout,) = play(
-        ENV, policy, requests_for([task], 1, "r1", 1, "collect", 0, **kwargs), kwargs.get("interface", InterfaceState())
-    )
+def requests(tasks, group_size=1, run_seed=0, interface=InterfaceState(), id="r1", **params):
+    return requests_for(tasks, CollectParams(group_size=group_size, **params), RoundKey(id, 1, run_seed), interface)
+
+
+def one(policy, task, interface=InterfaceState(), **params):
+    (rollout,) = play(ENV, policy, requests([task], interface=interface, item_dropout=0.0, **params), interface)
     return rollout
 
 
@@ -66,10 +70,10 @@ def tiny() -> NanoPolicy:
 
 def test_gold_succeeds_on_every_task_and_empty_hands_on_none_but_those_that_ask_for_nothing():
     tasks = ENV.tasks()
-    for rollout, task in zip(play(ENV, GoldPolicy("words"), requests_for(tasks, 1, "r1", 1, "evaluate", 0)), tasks):
+    for rollout, task in zip(play(ENV, GoldPolicy("words"), requests(tasks)), tasks):
         verdicts = verify(ENV, task, rollout.calls_by_turn(len(task.turns)))
         assert success(task, verdicts, rollout) and rollout.stop_reason == "finished"
-    for rollout, task in zip(play(ENV, Texts("done"), requests_for(tasks, 1, "r1", 1, "evaluate", 0)), tasks):
+    for rollout, task in zip(play(ENV, Texts("done"), requests(tasks)), tasks):
         assert not success(task, verify(ENV, task, rollout.calls_by_turn(len(task.turns))), rollout)
 
 
@@ -153,24 +157,24 @@ def test_stop_reasons_are_data():
     assert one(Texts("done"), task).stop_reason == "finished"
     limits = {"long": Limits(4, 512), "full": Limits(4, 20)}
     for limit, reason in (("long", {"turn_token_limit", "step_limit"}), ("full", {"context_overflow"})):
-        for rollout in play(ENV, tiny(), requests_for(ENV.tasks(), 1, "r1", 1, "collect", 0), limits=limits[limit]):
+        for rollout in play(ENV, tiny(), requests(ENV.tasks()), limits=limits[limit]):
             assert rollout.stop_reason in reason
 
 
 def test_same_requests_same_rollouts_whatever_the_batch():
-    requests = requests_for(ENV.tasks()[:6], 3, "r1", 1, "collect", 7)
+    wanted = requests(ENV.tasks()[:6], 3, 7)
     policy = tiny()
-    whole = play(ENV, policy, requests, limits=Limits(6, 300))
-    assert whole == play(ENV, policy, requests, limits=Limits(6, 300))
-    parts = [r for i in range(0, 18, 5) for r in play(ENV, policy, requests[i : i + 5], limits=Limits(6, 300))]
+    whole = play(ENV, policy, wanted, limits=Limits(6, 300))
+    assert whole == play(ENV, policy, wanted, limits=Limits(6, 300))
+    parts = [r for i in range(0, 18, 5) for r in play(ENV, policy, wanted[i : i + 5], limits=Limits(6, 300))]
     assert [r.steps for r in whole] == [r.steps for r in parts]
 
 
 def test_start_turn_plays_the_gold_prefix_without_training_on_it():
     task = max(ENV.tasks(), key=lambda t: len(t.turns))
-    requests = requests_for([task] * 1, 8, "r1", 1, "train", 3, start_turns=True)
-    for rollout in play(ENV, Texts("done"), requests):
-        start = requests[0].start_turn
+    wanted = requests([task], 8, 3, start_turns=True)
+    for rollout in play(ENV, Texts("done"), wanted):
+        start = wanted[0].start_turn
         verdicts = verify(ENV, task, rollout.calls_by_turn(len(task.turns)))
         assert all(v.valid for v in verdicts[:start])
         sampled = sum(rollout.tokens.loss_mask)
@@ -181,13 +185,13 @@ def test_start_turn_plays_the_gold_prefix_without_training_on_it():
 @given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(1, 50), max_size=4), st.booleans()), max_size=8))
 def test_ledger_keeps_order_and_lengths(segments):
     ledger, shown = Ledger(), []
-    ledger.told([1, 2], [1], 0)
+    ledger.add_shown([1, 2], [1], 0)
     shown += [1, 2]
     for turn, (sampled, ids, recovery) in enumerate(segments):
         if sampled:
-            ledger.sampled(ids, [-1.0] * len(ids), turn)
+            ledger.add_sampled(ids, [-1.0] * len(ids), turn)
         else:
-            ledger.told(ids, ids[:1], turn, recovery)
+            ledger.add_shown(ids, ids[:1], turn, recovery)
         shown += ids
     tokens = ledger.tokens()
     assert [*tokens.prompt_ids, *tokens.completion_ids] == shown == ledger.context
@@ -197,12 +201,12 @@ def test_ledger_keeps_order_and_lengths(segments):
 
 def test_plan_is_a_function_of_the_seed_and_ids_are_unique():
     tasks = ENV.tasks()
-    a = requests_for(tasks, 4, "r1", 1, "collect", 5, evolved=2, interface=CUES, item_dropout=0.5)
-    assert a == requests_for(tasks, 4, "r1", 1, "collect", 5, evolved=2, interface=CUES, item_dropout=0.5)
+    a = requests(tasks, 4, 5, CUES, evolved=2)
+    assert a == requests(tasks, 4, 5, CUES, evolved=2)
     assert len({r.rollout_id for r in a}) == len(a)
     assert [r.mode for r in a[:4]] == ["full", "full", "off", "off"]
     assert {r.dropped for r in a if r.mode == "off"} == {""}
-    branch = requests_for(tasks, 4, "b1", 1, "collect", 5, evolved=2, interface=CUES, item_dropout=0.5)
+    branch = requests(tasks, 4, 5, CUES, "b1", evolved=2)
     assert [r.seed for r in a] == [r.seed for r in branch]
     assert choose_tasks(tasks, 3, 0, 1, "train", 2) != choose_tasks(tasks, 3, 0, 1, "train", 3)
 

@@ -17,7 +17,7 @@ import pytest
 from store_cases import write_tree
 
 from seal.cli import main
-from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START, TABLES
+from seal.store.schemas import OF_ROUND, OF_START, OF_TRAINING, TABLES
 from seal.workspace.derived_views import DERIVED
 from seal.workspace.views import missing_tables
 
@@ -248,7 +248,7 @@ def test_a_missing_table_beside_others_is_one_error_and_not_fewer_rows(seal, tre
 
 
 WHOLE = {  # folders that are as their stage left them, or that are not here
-    "training that played nothing": [f"r1/train/{name}.parquet" for name in OF_FRESH],
+    "training that played nothing": [f"r1/train/{name}.parquet" for name in OF_TRAINING],
     "a round's evaluation alone": [f"r1/{stage}" for stage in OF_ROUND if stage != "evaluate"],
     "a profile and a replay buffer alone": [
         *("r1/collect", "r1/verify", "r1/interface", "r1/evaluate", "r1/diagnose/diagnoses.parquet"),

@@ -6,18 +6,7 @@ import pytest
 
 from seal.core.errors import ArtifactError
 from seal.settings.params import Params, load_params
-from seal.settings.rounds import (
-    CollectParams,
-    Defaults,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    FlowParams,
-    Round,
-    RunParams,
-    Start,
-    TrainParams,
-)
+from seal.settings.rounds import Defaults, FlowParams, Round, RunParams, Start
 from seal.workspace.changes import changed_since
 from seal.workspace.lineage import Lineage
 
@@ -68,9 +57,9 @@ CASES = [
 ]
 
 
-PARTS = (CollectParams(), DiagnoseParams(), EvolveParams(), TrainParams(), EvaluateParams())
-ROUNDS = {name: Round(parent, "shop", *PARTS) for name, parent in (("r1", "r0"), ("r2", "r1"))}
-LINEAGE = Lineage(Params(RunParams(), FlowParams(), {"shop": {}}, {"r0": Start("shop", {})}, Defaults(), ROUNDS))
+ROUNDS = {name: Round(parent=parent, env="shop", **dict(Defaults())) for name, parent in (("r1", "r0"), ("r2", "r1"))}
+STARTS = {"r0": Start(env="shop", policy={})}
+LINEAGE = Lineage(Params(RunParams(), FlowParams(), {"shop": {}}, STARTS, Defaults(), ROUNDS))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "stages: 3", "stages: {a: 3}", "stages: {a: {params: 3}}",

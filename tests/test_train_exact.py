@@ -11,7 +11,7 @@ from test_policy_hf import base  # noqa: F401  the fixture
 from train_cases import group, tiny_policy
 
 from seal.core.errors import ArtifactError
-from seal.settings.params import TrainParams
+from seal.settings.train import TrainParams
 from seal.train.loop import Loop
 from seal.train.settings import OptimSettings
 
@@ -95,11 +95,12 @@ def test_rows_that_a_kill_left_behind_while_clearing_are_not_read(tmp_path):
 
 def test_a_loaded_adapter_is_the_one_that_was_saved_and_trains_on_alike(base, tmp_path):  # noqa: F811
     from seal.policy import load_policy
-    from seal.policy.hf import HFSpec, new_hf, trained_weights
+    from seal.policy.hf import new_hf, trained_weights
     from seal.policy.warmstart import sft
+    from seal.settings.policies import HfParams
 
     sequences = [(list(range(10, 30)), [0] * 10 + [1] * 10)]
-    policy = new_hf(HFSpec(base=base, lora_rank=4), device="cpu")
+    policy = new_hf(HfParams(base=base, lora_rank=4), device="cpu")
     fresh_hash, names = policy.hash, list(trained_weights(policy.model))
     sft(policy.model, sequences, steps=3, lr=1e-2)
     policy.save(tmp_path / "one")

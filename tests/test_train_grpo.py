@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 from train_cases import group, judged, tiny_policy
 
-from seal.settings.params import TrainParams
+from seal.settings.train import TrainParams
 from seal.train.batch import assemble
 from seal.train.reweight import Factors, WeightParams
 from seal.train.settings import OptimSettings

@@ -10,7 +10,8 @@ from train_cases import group, judged, tiny_policy
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.judged import Judged
-from seal.settings.params import CollectParams, TrainParams
+from seal.settings.play import CollectParams
+from seal.settings.train import TrainParams
 from seal.store.files import forget
 from seal.store.judged import judged_of
 from seal.store.tables import write_table
@@ -256,26 +257,6 @@ def test_replacing_ends_where_nothing_new_is_left():
     assert asked == [1, 1]  # twice, and no more
 
 
-def test_a_curriculum_prefers_tasks_between_always_and_never_and_excludes_none():
-    from seal.core.types import Task, UserTurn
-    from seal.rollout.plan import choose_tasks
-    from seal.train.on_policy import task_weights
-
-    tasks = [Task(name, "shop", "c", "s", "train", (UserTurn("hi"),), {}, ()) for name in "abcd"]
-    seen = [*group("a", 8, 0), *group("b", 4, 4), *group("c", 0, 8)]
-    weights = task_weights(tasks, seen, 2.0)
-    assert 0 < weights["a"] < weights["b"] == weights["d"] == 1.0
-    assert weights["a"] == pytest.approx(weights["c"])
-    assert set(task_weights(tasks, seen, 0.0).values()) == {1.0}
-    # by turn: all of b serve the first, half of them the second; all of c fail at the second
-    by_turn = task_weights(tasks, seen, 2.0, "turn")
-    assert by_turn["b"] == by_turn["d"] == 1.0 > by_turn["a"] == pytest.approx(by_turn["c"])
-    drawn = [task.task_id for step in range(300) for task in choose_tasks(tasks, 1, 0, 1, "train", step, weights)]
-    assert 0 < drawn.count("a") < 60 and drawn.count("b") > 90 and drawn.count("d") > 90
-    again = [choose_tasks(tasks, 2, 0, 1, "train", 3, weights) for _ in range(2)]
-    assert again[0] == again[1] and len({task.task_id for task in again[0]}) == 2
-
-
 def test_rollouts_of_another_policy_are_refused():
     from seal.train.loop import check_player
 
@@ -315,7 +296,7 @@ def test_no_training_leaves_the_policy_alone():
 
 def test_an_unknown_algorithm_and_a_missing_verdict_say_what_to_do():
     with pytest.raises(ParamError, match="one of grpo, sft, dpo, none"):
-        run(replace(TrainParams(), algorithm="ppo"))
+        run(TrainParams().model_copy(update={"algorithm": "ppo"}))
     rollouts = [j.rollout for j in COLLECTED]
     with pytest.raises(ArtifactError, match="verify stage"):
         judged_of(rollouts, {}, {}, {})

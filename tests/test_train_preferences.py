@@ -141,7 +141,8 @@ def small_nano():
 def exported(root, rollouts, *words, condition="within_group"):
     """What the command writes of a round of small_nano, which collected these `rollouts` and trains so."""
     from seal.cli import main
-    from seal.settings.params import EvaluateParams, load_params
+    from seal.settings.params import load_params
+    from seal.settings.play import EvaluateParams
     from seal.settings.typed import plain
     from seal.store.judged import write_judged
     from seal.workspace.params_file import add_round, resolve

@@ -7,7 +7,7 @@ from train_cases import judged
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
-from seal.settings.params import TrainParams
+from seal.settings.train import TrainParams
 from seal.settings.typed import read
 from seal.train.batch import assemble
 from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, update_factors, weigh

@@ -59,10 +59,11 @@ def trained(start, out, processes, micro_batch):
 @pytest.mark.slow
 @pytest.mark.parametrize(("tied", "micro_batch"), [(True, 2), (False, 0)])
 def test_a_sharded_base_trains_the_adapter_of_a_whole_one(tied, micro_batch, tmp_path):
-    from seal.policy.hf import HFSpec, load_hf, new_hf
+    from seal.policy.hf import load_hf, new_hf
+    from seal.settings.policies import HfParams
 
     start = tmp_path / "start"
-    new_hf(HFSpec(base=llama(tmp_path / "base", tied), lora_rank=2), device="cpu").save(start)
+    new_hf(HfParams(base=llama(tmp_path / "base", tied), lora_rank=2), device="cpu").save(start)
     one, alone = trained(start, tmp_path / "one", 1, micro_batch)
     two, both = trained(start, tmp_path / "two", 2, micro_batch)
     assert (alone["sharded"], both["sharded"]) == (False, True)
@@ -103,14 +104,15 @@ def test_a_launch_asks_for_fsdp_2_or_is_told_what_is_not_there(launcher):
 
 
 def test_only_a_base_under_a_lora_is_sharded(launcher, tmp_path):
-    from seal.policy.hf import HFSpec, new_hf
+    from seal.policy.hf import new_hf
+    from seal.settings.policies import HfParams
 
     base = llama(tmp_path)
     launcher.setenv("WORLD_SIZE", "2")
     launcher.setenv("ACCELERATE_USE_FSDP", "true")
     launcher.setenv("FSDP_VERSION", "2")
     with pytest.raises(ParamError, match="lora: FSDP shards"):
-        new_hf(HFSpec(base=base, train="full"), device="cpu")
+        new_hf(HfParams(base=base, train="full"), device="cpu")
 
 
 def test_a_model_that_is_not_sharded_is_no_model_for_fsdp(launcher):

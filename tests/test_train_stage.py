@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from train_cases import group, tiny_policy
 
-from seal.settings.params import CollectParams, TrainParams
+from seal.settings.play import CollectParams
+from seal.settings.train import TrainParams
 from seal.store.files import write_json
 from seal.store.tables import write_table
 from seal.train import objective

@@ -231,12 +231,17 @@ class Judge(BaseHTTPRequestHandler):
     def log_message(self, *_): ...
 
 
+def judge_at(url, cache, **more):
+    """A judge that nothing has checked yet."""
+    return JudgeParams.model_construct(url=url, cache=str(cache), **{"model": "m", **more})
+
+
 @pytest.fixture
 def server(tmp_path):
     http = HTTPServer(("127.0.0.1", 0), Judge)
     threading.Thread(target=http.serve_forever, daemon=True).start()
     Judge.asked, Judge.status = [], 200
-    yield JudgeParams(f"http://127.0.0.1:{http.server_port}/v1", "m", seconds=5.0, cache=str(tmp_path / "judge"))
+    yield judge_at(f"http://127.0.0.1:{http.server_port}/v1", tmp_path / "judge", seconds=5.0)
     http.shutdown()
     http.server_close()
 
@@ -250,9 +255,9 @@ def test_a_judge_is_asked_once_at_temperature_zero_and_kept(server, monkeypatch)
     (asked,) = Judge.asked
     assert (asked["path"], asked["temperature"], asked["model"], asked["key"]) == ("/v1/chat/completions", 0, "m", None)
     assert '"a 1"' in asked["messages"][1]["content"] and "put a" in asked["messages"][1]["content"]
-    assert judge(JudgeParams("http://127.0.0.1:9", "m", cache=server.cache), TURN)[0]  # no server is needed any more
+    assert judge(judge_at("http://127.0.0.1:9", server.cache), TURN)[0]  # no server is needed any more
     monkeypatch.setenv("THE_KEY", "s3cret")
-    keyed = JudgeParams(server.url, "other", "THE_KEY", cache=server.cache)
+    keyed = judge_at(server.url, server.cache, model="other", key_env="THE_KEY")
     judge(keyed, TURN)
     assert Judge.asked[-1]["key"] == "Bearer s3cret"
     assert not any("s3cret" in path.read_text() for path in Path(server.cache).iterdir())
@@ -284,9 +289,9 @@ def test_an_unreachable_judge_is_one_clear_error(env, tmp_path):
     with pytest.raises(DependencyError, match="what it has answered is kept"):
         played(env, "judge", [PUT])
     with pytest.raises(DependencyError, match="NO_SUCH_KEY is not set"):
-        ask(JudgeParams("http://127.0.0.1:9", "m", "NO_SUCH_KEY", cache=str(tmp_path)), request_of("m", TURN))
-    with pytest.raises(DependencyError, match="begins with http"):
-        ask(JudgeParams("file:///etc/passwd", "m", cache=str(tmp_path)), request_of("m", TURN))
+        ask(judge_at("http://127.0.0.1:9", tmp_path, key_env="NO_SUCH_KEY"), request_of("m", TURN))
+    with pytest.raises(ParamError, match="begins with http"):
+        ask(judge_at("file:///etc/passwd", tmp_path), request_of("m", TURN))
 
 
 SHAPED = {"valid": st.booleans() | st.integers()}, {"confidence": st.floats() | st.integers() | st.text()}

@@ -1,15 +1,21 @@
 """The official reward of tau2: gold conversations, doing nothing, and agreement with the package's own evaluators."""
 
+import importlib
+import sys
+from pathlib import Path
+
 import pytest
 from tau2_cases import ARMS, CASES, COUNTS, env, mutants, task
 
 from seal.core.errors import ParamError
 from seal.core.types import Call
-from seal.env.tau2.official import official_reward
-from seal.env.tau2.reward import SILENT, communicated, database_matches, do_nothing, judge, official_state, reward_of
+from seal.env.tau2.reward import SILENT, communicated, conversation_reward, database_matches, official_state, reward_of
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.rollout.engine import Request, play
 from seal.verify.rollout import success, verify_rollout
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+official_reward = importlib.import_module("tau2_official").official_reward
 
 NOTHING = {"retail": 7, "airline": 19, "telecom": 0}
 
@@ -32,13 +38,8 @@ def test_gold_conversations_earn_everything(domain, user):
 
 @pytest.mark.parametrize(("domain", "user"), ARMS)
 def test_doing_nothing(domain, user):
-    assert do_nothing(env(domain, user)) == {domain: (COUNTS[domain], NOTHING[domain])}
-
-
-def test_doing_nothing_of_one_split():
-    parts = [do_nothing(env("retail"), split)["retail"] for split in ("train", "dev", "test")]
-    assert tuple(map(sum, zip(*parts, strict=True))) == (COUNTS["retail"], NOTHING["retail"])
-    assert parts[2][0] == 40
+    rewards = [env(domain, user).idle_reward(one) for one in env(domain, user).tasks()]
+    assert (len(rewards), sum(rewards)) == (COUNTS[domain], NOTHING[domain])
 
 
 def test_handed_case_no_op_reward():
@@ -61,7 +62,10 @@ def test_handed_case_bad_gold_action():
     call = Call(given["action"]["name"], given["action"]["arguments"])
     assert call in one.turns[0].gold
     assert environment.open(one).call(call).raw == expected["gold_action_result"]
-    assert float(judge(environment, one, one.turns[0].gold).checks["DB"]) == expected["db_check_reward_of_gold_replay"]
+    assert (
+        float(conversation_reward(environment, one, one.turns[0].gold).checks["DB"])
+        == expected["db_check_reward_of_gold_replay"]
+    )
 
 
 def test_handed_case_telecom_databases():
@@ -83,7 +87,7 @@ def test_silent_gold_conversations_fail_to_communicate():
     environment = env("airline")
     for one in environment.tasks():
         silent = [call for call in one.turns[0].gold if call.name != "respond"]
-        reward = judge(environment, one, [*silent, SILENT])
+        reward = conversation_reward(environment, one, [*silent, SILENT])
         assert reward.checks["DB"]
         failed += not reward.checks["COMMUNICATE"]
     assert failed == 6
@@ -91,18 +95,18 @@ def test_silent_gold_conversations_fail_to_communicate():
 
 def test_a_conversation_that_nobody_ended_earns_nothing():
     one = task("airline", "0")
-    assert judge(env("airline"), one, [SILENT]).value == 1.0
-    unfinished = judge(env("airline"), one, [])
+    assert conversation_reward(env("airline"), one, [SILENT]).value == 1.0
+    unfinished = conversation_reward(env("airline"), one, [])
     assert (unfinished.value, unfinished.ending) == (0.0, "") and all(unfinished.checks.values())
-    broken = judge(env("airline"), one, [Call("no_such_tool", {})] * 10 + [SILENT])
+    broken = conversation_reward(env("airline"), one, [Call("no_such_tool", {})] * 10 + [SILENT])
     assert (broken.value, broken.ending) == (0.0, "too_many_errors")
 
 
 def test_speaking_alone_earns_nothing():
     one = env("telecom", "solo").tasks()[0]
     *calls, done = one.turns[0].gold
-    assert judge(env("telecom", "solo"), one, [*calls, done]).value == 1.0
-    assert judge(env("telecom", "solo"), one, [*calls, SILENT, done]).ending == "agent_error"
+    assert conversation_reward(env("telecom", "solo"), one, [*calls, done]).value == 1.0
+    assert conversation_reward(env("telecom", "solo"), one, [*calls, SILENT, done]).ending == "agent_error"
 
 
 def test_a_basis_that_takes_a_judge_is_an_error():
@@ -114,9 +118,9 @@ def test_a_basis_that_takes_a_judge_is_an_error():
 
 def test_the_official_end_state_is_computed_once():
     one, environment = task("retail", "0"), env("retail")
-    judge(environment, one, one.turns[0].gold)
+    conversation_reward(environment, one, one.turns[0].gold)
     before = official_state.cache_info()
-    judge(environment, one, [SILENT])
+    conversation_reward(environment, one, [SILENT])
     after = official_state.cache_info()
     assert (after.hits, after.misses) == (before.hits + 1, before.misses)
 
@@ -124,7 +128,7 @@ def test_the_official_end_state_is_computed_once():
 def agreement(domain, user, n, seed):
     environment, rewards = env(domain, user), []
     for one, calls in mutants(environment.tasks(), n, seed):
-        rewards.append(judge(environment, one, calls).value)
+        rewards.append(conversation_reward(environment, one, calls).value)
         assert rewards[-1] == official_reward(one, calls), (one.task_id, calls)
     return rewards
 

@@ -7,9 +7,10 @@ from bfcl_cases import CASES, gold
 
 from seal.core.types import Call, Rollout, Step
 from seal.env import load_env
+from seal.env.base import ABSENT, first_difference
 from seal.tools.parse import parse
 from seal.verify.rollout import progress, success
-from seal.verify.turns import digest, first_difference, verify
+from seal.verify.turns import digest, verify
 
 ENVS = {name: load_env(name) for name in ("shop", "compliance", "bfcl")}
 BFCL = {task.task_id: task for task in ENVS["bfcl"].tasks()}
@@ -102,9 +103,9 @@ def test_evidence_is_json_and_holds_no_answer():
 
 def test_first_difference_and_digest_take_keys_of_mixed_types():
     assert digest({1: "a", "1": "a"}) == digest({"1": "a", 1: "a"}) != digest({1: "a"})
-    assert first_difference({"p": {1: "a", "x": 2}}, {"p": {1: "b", "x": 2}})["attribute"] == "p.1"
-    assert first_difference({"p": 1}, {}) == {"attribute": "p", "actual": digest(1), "expected": "absent"}
-    assert first_difference({"p": 1}, {"p": 1}) == {}
+    assert first_difference({"p": {1: "a", "x": 2}}, {"p": {1: "b", "x": 2}})[0] == "p.1"
+    assert first_difference({"p": 1}, {}) == ("p", 1, ABSENT)
+    assert first_difference({"p": 1}, {"p": 1}) is None
 
 
 def test_success_needs_every_turn_to_be_reached():

@@ -1,1 +1,4 @@
-"""The one client of served models: requests with retries, answers kept on disk, keys from the environment."""
+"""The one client of served models and services.
+
+`server` asks over HTTP, with bounded tries, bytes and seconds; `chat` reads chat completions and keeps answers on disk.
+"""

@@ -7,7 +7,7 @@ from seal.commands.custom_env import env_named
 from seal.core.errors import ParamError
 from seal.core.types import CallError, Json, Parsed, Rollout, Step, Task
 from seal.env import NAMES
-from seal.env.base import Environment, Session, speech
+from seal.env.base import Environment, Session
 
 SHAPE = (
     'a list of turns, each a list of steps, each a list of call strings: [[["tool(parameter=value)", ...], ...], ...]'
@@ -35,20 +35,9 @@ def run(args: argparse.Namespace) -> int:
     task = task_named(env, args.task)
     if len(turns) > len(task.turns):
         raise ParamError("turns", len(turns), f"{task.task_id} has {len(task.turns)} user turns")
-    rollout, report = played(env, task, turns), {}
-    if args.env == "bfcl":
-        from seal.env.bfcl.checker import official_verdict
-
-        calls = [[step.calls for step in rollout.steps if step.turn == turn] for turn in range(len(turns))]
-        report["official"] = official_verdict(task, calls)
-    if env.name in ("bfcl_memory", "bfcl_web"):
-        from seal.verify.answers import official_answer
-
-        report["official"] = official_answer(task, rollout)
-    if env.name == "tau2":
-        from seal.env.tau2.reward import verify_conversation
-
-        report["official"] = dict(verify_conversation(env, task, rollout)[0].evidence)
+    rollout = played(env, task, turns)
+    official = env.official(task, rollout, len(turns))
+    report = {} if official is None else {"official": official}
     given = {"turns": len(turns), "of": len(task.turns), "stop_reason": rollout.stop_reason}
     json_io.write(report | {"turns": judged(env, task, rollout), "given": given})
     return 0
@@ -90,7 +79,8 @@ def played(env: Environment, task: Task, turns: list[list[list[str]]]) -> Rollou
             errors = [error for part in parts for error in part.errors or _none_said(part.calls)]
             results = tuple(session.call(call) for call in calls)
             steps.append(Step(turn, number, f"[{', '.join(said)}]", tuple(calls), tuple(errors), results))
-        if (silence := speech(session, "")) and not session.over:  # the turn ends by handing back, here without a word
+        silence = session.message_call("")  # where a turn ends by handing back, here without a word
+        if silence and not session.stop_reason:
             steps.append(Step(turn, len(texts), "", (silence,), (), (session.call(silence),)))
     stop = "finished" if len(turns) == len(task.turns) else "step_limit"
     return Rollout("check", task.task_id, 0, 0, "off", "", "", tuple(steps), stop)
@@ -98,8 +88,8 @@ def played(env: Environment, task: Task, turns: list[list[list[str]]]) -> Rollou
 
 def _heard(parsed: Parsed, text: str, session: Session) -> Parsed:
     """Words without a call are said to who listens: a user that answers, or whoever asked the question."""
-    said = speech(session, text) if text.strip() and not parsed.calls and not parsed.errors else None
-    return Parsed((said,)) if said else parsed
+    message = session.message_call(text) if text.strip() and not parsed.calls and not parsed.errors else None
+    return Parsed((message,)) if message else parsed
 
 
 def _none_said(calls: tuple) -> list[CallError]:

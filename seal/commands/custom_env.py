@@ -3,11 +3,13 @@
 
 from pathlib import Path
 
-from seal.core.errors import ParamError, RoundError
+from seal.core.errors import ParamError, RoundError, SealError
 from seal.core.types import Json
 from seal.env import env_of, load_env
 from seal.env.base import Environment, Session
-from seal.workspace.lineage import Lineage
+from seal.workspace.lineage import Lineage, tasks_path
+
+CHANGED = "its tools or tasks"
 
 
 def env_named(name: str) -> Environment:
@@ -34,12 +36,26 @@ def env_named(name: str) -> Environment:
 
 
 def changed_tools(root: Path, lineage: Lineage) -> dict[str, str]:
-    """See seal.env.custom.stale; nothing loads where there is no such environment."""
-    if "custom" not in lineage.params.envs:
-        return {}
-    from seal.env.custom import stale
+    """{"custom": what changed} where the task table that `prepare@custom` wrote is another than it would write now, or
+    {}. DVC knows no file of the user's tools and tasks.
 
-    return stale.changed_tools(root, lineage)
+    Files that no longer load have changed as well: the stage tells what is wrong with them. Nothing loads where there
+    is no such environment.
+    """
+    path = tasks_path(root, "custom")
+    if "custom" not in lineage.params.envs or not path.exists():
+        return {}
+    from seal.env.custom import workspace
+    from seal.store.tables import tasks_of
+
+    if root.resolve() != workspace().resolve():
+        return {}
+    try:
+        now, before = env_of(lineage.params, "custom").tasks(), tasks_of(path)
+    except SealError:
+        return {"custom": CHANGED}
+    same = sorted(now, key=lambda task: task.task_id) == sorted(before, key=lambda task: task.task_id)
+    return {} if same else {"custom": CHANGED}
 
 
 def session_named(name: str, state: Json) -> Session:

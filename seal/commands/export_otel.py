@@ -42,13 +42,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(con, rounds: list[str], phase: str | None, rollout: str) -> list[tuple[str, str]]:
     """(round, phase) of what is asked for, in the order of the tree."""
-    from seal.workspace.views import not_played, rows
+    from seal.workspace.views import not_played_error, rows
 
     played = rows(con, "SELECT DISTINCT round, phase, depth FROM trajectories WHERE ? IN ('', rollout_id)", [rollout])
     known = sorted({row["round"] for row in played})
     for name in rounds:
         if name not in known:
-            raise not_played(name, known)
+            raise not_played_error(name, known)
     fitting = [row for row in played if (not rounds or row["round"] in rounds) and phase in (None, row["phase"])]
     if not fitting:
         raise RoundError("rollouts", rollout or phase or "none", "nothing to send: seal run, or seal round list")

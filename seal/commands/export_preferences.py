@@ -105,17 +105,17 @@ def _tokenizer(root: Path, round_id: str, parent: str) -> Any:
     from seal.workspace.lineage import path_of
 
     policy = load_policy(path_of(root, parent, "policy"))
-    if not hasattr(policy, "tokenizer"):
+    if policy.tokenizer is None:
         raise RoundError("policy of", round_id, "its policy has no tokens of its own: preferences need nano or hf")
     return policy.tokenizer
 
 
 def _judged(root: Path, round_id: str) -> list[Any]:
     """The round's collected rollouts, and those of its training where it has any: told where it was not trained."""
-    from seal.store.judged import read_fresh, read_judged
+    from seal.store.judged import read_judged, read_training
     from seal.workspace.lineage import path_of
 
     collect, verify, diagnose, train = (path_of(root, round_id, x) for x in ("collect", "verify", "diagnose", "train"))
     if not train.is_dir():
         print(f"{round_id}: its collected rollouts alone, its training is not here", file=sys.stderr)
-    return [*read_judged(collect, verify, diagnose), *read_fresh(train)]
+    return [*read_judged(collect, verify, diagnose), *read_training(train)]

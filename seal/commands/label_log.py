@@ -44,7 +44,7 @@ def label_file(path: Path, form: str | None = None, output: Path | None = None, 
 def _labels(path: Path, counts: Counter[str]) -> tuple[dict[str, list[Any]], int]:
     """(columns of the answer, lines skipped); counts primary labels."""
     from seal.diagnose.log_file import Malformed, diagnose_file
-    from seal.store.rows import to_json, writable
+    from seal.store.rows import escape_surrogates, to_json
 
     columns: dict[str, list[Any]] = {
         name: []
@@ -64,7 +64,7 @@ def _labels(path: Path, counts: Counter[str]) -> tuple[dict[str, list[Any]], int
             values = (number, d.turn, ranks[d.turn], d.label, d.confidence, d.detail, d.tool, d.parameter, d.step)
             ranks[d.turn] += 1
             for column, value in zip(columns.values(), (*values, to_json(dict(d.evidence))), strict=True):
-                column.append(writable(value))
+                column.append(escape_surrogates(value))
     if told > TOLD:
         print(f"and {told - TOLD:,} more", file=sys.stderr)
     return columns, skipped

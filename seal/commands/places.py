@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from seal.core.errors import ParamError, RoundError
-from seal.store.files import possible, try_file
+from seal.store.files import creating, try_file
 from seal.workspace.lineage import find_root
 
 
@@ -46,7 +46,7 @@ def folder_place(option: str, path: Path | None) -> Path | None:
     if not there.is_dir():
         raise ParamError(option, path, f"{there} is a file: name a folder")
     try:
-        with possible(path), TemporaryFile(dir=there):
+        with creating(path), TemporaryFile(dir=there):
             return path
     except OSError as error:
         error.filename = str(path)  # not a name that nobody gave

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from seal.core.errors import PLAY, RoundError
-from seal.settings.params import Round, load_params
+from seal.settings.params import load_params
+from seal.settings.rounds import Round
 from seal.workspace.dvc import environment, repro
 from seal.workspace.lineage import STAGES, START_STAGES, Lineage, find_root, path_of
 from seal.workspace.lock import recorded

@@ -8,7 +8,8 @@ from typing import Any
 from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError, RoundError
 from seal.experiment.arms import ARMS, changes_of
-from seal.settings.params import Round, load_params
+from seal.settings.params import load_params
+from seal.settings.rounds import Round
 from seal.workspace.changes import changed_since
 from seal.workspace.lineage import Lineage, find_root
 from seal.workspace.metrics import read_metrics

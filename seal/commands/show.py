@@ -3,11 +3,14 @@
 import argparse
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
-from seal.core.types import Call, Diagnosis, Result, Step, Task, Verdict
+from seal.core.types import Call, Diagnosis, Result, Task, Verdict
+
+if TYPE_CHECKING:
+    from seal.report.played import Turn
 
 MARK = "«{}»"  # around what the interface wrote
 MOST = 1200  # characters of a text
@@ -45,32 +48,15 @@ def _find(con: Any, prefix: str) -> dict[str, Any]:
 
 
 def _episode(con: Any, t: dict[str, Any], most: int | None) -> Iterator[str]:
-    from seal.store import rows as nouns
-    from seal.workspace.views import rows
+    from seal.report.played import played
 
-    def of(table: str, order: str) -> list[dict[str, Any]]:
-        sql = f"SELECT * FROM stored.{table} WHERE round = ? AND rollout_id = ? ORDER BY {order}"
-        return rows(con, sql, [t["round"], t["rollout_id"]])
-
-    stored = rows(con, "SELECT * FROM stored.tasks WHERE task_id = ?", [t["task_id"]])
-    task = nouns.task_of(stored[0]) if stored else None
-    steps = [nouns.step_of(row) for row in of("steps", "turn, step")]
-    verdicts = {row["turn"]: nouns.verdict_of(row) for row in of("verdicts", "turn")}
-    diagnoses = [nouns.diagnosis_of(row) for row in of("diagnoses", "turn, rank")]
+    (found,) = played(con, t["round"], t["phase"], t["rollout_id"])
     yield from _head(t)
-    if not task:
+    if not found.task:
         yield "           no table in data/tasks has it, so what the user says is not shown: `dvc checkout`"
-    yield from _tools(con, t, task)
-    n_turns = max([t["n_turns"] or 0, *(step.turn + 1 for step in steps), *(d.turn + 1 for d in diagnoses)])
-    for turn in range(n_turns):
-        yield from _turn(
-            turn,
-            task,
-            [step for step in steps if step.turn == turn],
-            verdicts.get(turn),
-            [d for d in diagnoses if d.turn == turn],
-            most,
-        )
+    yield from _tools(con, t, found.task)
+    for turn in found.turns():
+        yield from _turn(turn, most)
 
 
 def _head(t: dict[str, Any]) -> Iterator[str]:
@@ -97,37 +83,30 @@ def _tools(con: Any, t: dict[str, Any], task: Task | None) -> Iterator[str]:
         """
         cues = rows(con, sql, [t["interface_hash"], t["dropped_item"]])
     for tool in task.toolset if task else ():
-        mine = [cue for cue in cues if cue["target"] == tool or cue["target"].startswith(f"{tool}.")]
-        said = "  ".join(MARK.format(f"{cue['target'][len(tool) + 1 :]} {cue['text']}".strip()) for cue in mine)
+        of_tool = [cue for cue in cues if cue["target"] == tool or cue["target"].startswith(f"{tool}.")]
+        said = "  ".join(MARK.format(f"{cue['target'][len(tool) + 1 :]} {cue['text']}".strip()) for cue in of_tool)
         yield f"tool       {tool}  {said}".rstrip()
 
 
-def _turn(
-    turn: int,
-    task: Task | None,
-    steps: list[Step],
-    verdict: Verdict | None,
-    diagnoses: list[Diagnosis],
-    most: int | None,
-) -> Iterator[str]:
-    user = task.turns[turn] if task and turn < len(task.turns) else None
-    yield f"\n--- turn {turn} ---"
+def _turn(turn: "Turn", most: int | None) -> Iterator[str]:
+    user, verdict = turn.user, turn.verdict
+    yield f"\n--- turn {turn.number} ---"
     if user:
         yield f"user     {_cut(user.message, most)}"
-    for step in steps:
+    for step in turn.steps:
         yield f"policy   {_cut(step.text, most) or '(nothing)'}"
         calls = [f"  call   {_call(call)}" for call in step.calls]
         results = [f"  {'ERROR ' if r.error_kind else 'result'} {_cut(_shown(r), most)}" for r in step.results]
         yield from (line for pair in zip(calls, results, strict=False) for line in pair)
         yield from calls[len(results) :]
         yield from (f"  ERROR  no call: {error.kind}: {_cut(error.message, most)}" for error in step.errors)
-    if not steps:
+    if not turn.steps:
         yield "policy   (never reached)"
     if verdict:
         yield f"verdict  {_verdict(verdict)}"
     if user and verdict and not verdict.valid:
         yield f"expected {'; '.join(map(_call, user.gold)) or 'no call'}"
-    yield from (f"{'label   ' if d.primary else '  also  '} {_label(d)}" for d in diagnoses)
+    yield from (f"{'label   ' if d.primary else '  also  '} {_label(d)}" for d in turn.diagnoses)
 
 
 def _shown(result: Result) -> str:

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seal.workspace.views import ask, open_root, unwritten
+    from seal.workspace.views import ask, open_root, table_without_file
 
     form = form_of(args.format, args.output)
     limit = args.limit if args.limit is not None else ROWS if form == "table" and not args.output else 0
@@ -33,6 +33,6 @@ def run(args: argparse.Namespace) -> int:
     most = limit + 1 if cut else limit  # one more row tells that there are more
     con = open_root(args.root)
     write_answer(ask(con, query, 0 if args.explain else most), form, output, limit)
-    if name := unwritten(con, args.query):
+    if name := table_without_file(con, args.query):
         print(f"note: there is no file of the table {name} here, so it is empty: {PLAY}", file=sys.stderr)
     return 0

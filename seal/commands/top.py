@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from seal.report.tables import text_table
-    from seal.workspace.views import not_played, open_root, rows
+    from seal.workspace.views import not_played_error, open_root, rows
 
     if args.n < 1:
         raise ParamError("-n", args.n, "at least 1")
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     played.sort(key=lambda row: (order.get(row["round"], -1), row["round"], -PHASES.index(row["phase"])))
     fitting = [row for row in played if args.round in (None, row["round"]) and args.phase in (None, row["phase"])]
     if not fitting:
-        raise not_played(args.round or args.phase or "", (row["round"] for row in played))
+        raise not_played_error(args.round or args.phase or "", (row["round"] for row in played))
     here = fitting[-1]
     values = {"round": here["round"], "parent": here["parent"] or "", "phase": here["phase"], "limit": args.n}
     found = rows(con, QUERY, values)

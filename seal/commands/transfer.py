@@ -56,7 +56,7 @@ def _told(
     from seal.env import load_env
     from seal.experiment.results import write_transfer
     from seal.experiment.transfer import summarise_transfer
-    from seal.report.transfers import transfer_table
+    from seal.report.experiments import transfer_table
 
     envs: dict[str, Any] = {"": load_env(jobs[0].env, **jobs[0].env_options)}
     envs |= {place.env: load_env(place.env, **place.options) for place in places}
@@ -68,7 +68,7 @@ def _told(
 
 def _loses(results: Path, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a folder's table is of more than these rows are."""
-    from seal.report.transfers import read_transfer
+    from seal.report.experiments import read_transfer
 
     seeds = {(row["to"], row["arm"]): row["seeds"] for row in rows}
     return any(row["seeds"] > seeds.get((row["to"], row["arm"]), 0) for row in read_transfer(results))

@@ -13,7 +13,7 @@ from typing import Any
 
 PLAY = "`seal run` plays the rounds, `dvc pull` fetches what was run elsewhere"  # the remedy where nothing was played
 REMAKE = "restore it with `dvc checkout`, or run its stage"  # that of a file which a stage writes
-MOST_TOLD = 1000  # characters of a value in a message
+MOST_SHOWN = 1000  # characters of a value in a message
 
 
 class SealError(Exception):
@@ -23,10 +23,10 @@ class SealError(Exception):
 
     def __init__(self, thing: str, value: object, remedy: str):
         self.thing, self.value, self.remedy = thing, value, remedy
-        told = str(value)
-        if len(told) > MOST_TOLD:
-            told = f"{told[:MOST_TOLD]}... ({len(told):,} characters)"
-        super().__init__(f"{thing}: {told}\n  -> {remedy}")
+        shown = str(value)
+        if len(shown) > MOST_SHOWN:
+            shown = f"{shown[:MOST_SHOWN]}... ({len(shown):,} characters)"
+        super().__init__(f"{thing}: {shown}\n  -> {remedy}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors of worker processes come back as what they are."""
@@ -102,8 +102,9 @@ def clear(error: Exception) -> SealError:
         return error
     cause = error.__context__ if type(error) is RuntimeError and error.__context__ else error  # torch's own word
     said = _IN_WORDS.search(str(cause))
-    number = getattr(cause, "errno", None) or (int(said[1]) if said else 0)
+    number, path = (cause.errno, cause.filename) if isinstance(cause, OSError) else (None, None)
+    number = number or (int(said[1]) if said else 0)
     if number not in REFUSALS:
         raise error
-    path = getattr(cause, "filename", None) or (said and said[2]) or "a file"
+    path = path or (said and said[2]) or "a file"
     return MachineError(str(path), os.strerror(number), REFUSALS[number])

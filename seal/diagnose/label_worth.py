@@ -66,7 +66,7 @@ def order_by(setting: str | Sequence[str], env: Environment, judged: Sequence[Ju
     if setting not in DRAWN:
         return parse_priority(setting)
     if setting == LEARNED:
-        if hasattr(env, "converse"):
+        if env.live:
             remedy = "use fixed or frequency: what its user would have answered to other calls is not known"
             raise ParamError("diagnose.priority", f"{LEARNED} on {env.name}", remedy)
         return by_worth(worth(env, judged))

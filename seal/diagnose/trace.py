@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from seal.core.types import Call, Json, Result, Task
-from seal.env.base import Environment, Posed, Session
+from seal.env.base import Environment, Session, TaskKey
 
 KEPT_TASKS = 256
 
@@ -41,11 +41,11 @@ def _traced(session: Session, calls: Sequence[Call]) -> Trace:
 
 def gold_traces(env: Environment, task: Task) -> tuple[Trace, ...]:
     """The gold calls of each turn after those of the turns before it; kept: many rollouts of a task are judged."""
-    return _gold_traces(Posed(env, task))
+    return _gold_traces(TaskKey(env, task))
 
 
 @lru_cache(maxsize=KEPT_TASKS)
-def _gold_traces(played: Posed) -> tuple[Trace, ...]:
+def _gold_traces(played: TaskKey) -> tuple[Trace, ...]:
     session, traces = played.env.open(played.task), []
     for turn in played.task.turns:
         traces.append(_traced(session, turn.gold))

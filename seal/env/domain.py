@@ -1,16 +1,20 @@
 """A tool domain as data, and the one executor that enforces it.
 
-A built-in domain (shop, compliance) is a `Domain` value: tools with parameters, and rules that the bare docs do not
-tell (codes for words, id prefixes, order of operations, permissions, what a lookup returns). The executor reads the
-same value, so a cue quoted from it is true by construction.
+A built-in domain (shop.yaml, compliance.yaml) is a `Domain` value: tools with parameters, and rules that the bare docs
+do not tell (codes for words, id prefixes, order of operations, permissions, what a lookup returns). The executor reads
+the same value, so a cue quoted from it is true by construction.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from seal.core.types import Call, Fact, Json, Note, Param, Result, ToolDoc
+from seal.env.base import Session
+from seal.settings.params import load_yaml
 from seal.tools.phrases import FACT_TEXTS
 
 
@@ -61,6 +65,16 @@ class Domain:
         return next((tool.name for tool in self.tools if tool.returns == entity), "")
 
 
+def domain_named(name: str) -> Domain:
+    """The built-in domain of `seal/env/<name>.yaml`."""
+    data = load_yaml(Path(str(files("seal.env") / f"{name}.yaml")), "domain")
+    tools = []
+    for entry in data["tools"]:
+        slots = tuple(Slot(**slot) for slot in entry.pop("slots"))
+        tools.append(Tool(slots=slots, templates=tuple(entry.pop("templates", ())), **entry))
+    return Domain(data["name"], tuple(tools), tuple(data["fillers"]))
+
+
 def bare_doc(tool: Tool, told: Iterable[Fact] = ()) -> ToolDoc:
     """What the policy sees: names and purpose, and of the tool's rules those that are `told` (facts of any tools)."""
     notes = tuple(Note(fact.param, FACT_TEXTS[fact.kind](fact.value)) for fact in told if fact.tool == tool.name)
@@ -104,7 +118,7 @@ def _drawn(fact: Fact) -> bytes:
     return hashlib.blake2b(f"{fact.tool} {fact.param} {fact.kind}".encode(), digest_size=8).digest()
 
 
-class DomainSession:
+class DomainSession(Session):
     """Executes calls against the records of one task.
 
     Records: {"entities": {kind: {id: {field: value}}}, "noise": [words]}. Public state: {tool: {id: {slot: code}}},

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import Documented
+from seal.env.base import Environment
 from seal.env.domain import Domain, DomainSession, bare_doc, facts_of, told_of
 from seal.env.domain_tasks import domain_tasks
 
 
-class DomainEnv(Documented):
+class DomainEnv(Environment):
     """A domain with its generated tasks. `seed` and the scenario counts fix the tasks; the rules are the domain's, and
     `told` is the share of the hidden ones that the bare docs tell."""
 

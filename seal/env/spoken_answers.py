@@ -9,11 +9,12 @@ import json
 import re
 from collections.abc import Sequence
 
-from seal.core.types import Call, Json, Result
-from seal.env.base import Session
+from seal.core.types import Call, Json, Result, Rollout, Task
+from seal.env.base import Environment, Session
 
 RESPOND = "respond"
 ENDED = "Error: the answer was given."
+NOT_FOUND, NO_MESSAGE = "agentic:answer_not_found", "agentic:no_last_message"  # official words
 _DROPPED = re.compile(r"[\,\.\/\-\_\*\^\(\)]")
 
 
@@ -27,31 +28,44 @@ def accepted(text: str, answers: Sequence[str]) -> bool:
 
     So any mention counts, also a denied one, and an answer that ends in a symbol ("C++") is never found.
     """
-    said = standard(text)
-    return any(re.search(rf"\b{re.escape(standard(answer))}\b", said) for answer in answers) and bool(text)
+    given = standard(text)
+    return any(re.search(rf"\b{re.escape(standard(answer))}\b", given) for answer in answers) and bool(text)
 
 
-class AnswerSession:
-    """A world in which something is looked up, and the answer to a question about it. A Conversation of one answer."""
-
-    opening = ()
+class AnswerSession(Session):
+    """A world in which something is looked up, and the answer to a question about it. One answer is heard."""
 
     def __init__(self, world: Session, answers: Sequence[str]):
         self._world, self._answers = world, tuple(answers)
-        self.over = ""
 
-    def speech(self, text: str) -> Call:
+    def message_call(self, text: str) -> Call:
         return Call(RESPOND, {"content": text})
 
     def call(self, call: Call) -> Result:
-        if self.over:
+        if self.stop_reason:
             return Result(ENDED, ENDED, "precondition")
         if call.name != RESPOND:
             return self._world.call(call)
-        self.over = "finished"
+        self.stop_reason = "finished"
         right = accepted(str(call.arguments.get("content", "")), self._answers)
         return Result(json.dumps({"accepted": right}), "")
 
     def state(self) -> dict[str, Json]:
         """Nothing: only the answer is judged."""
         return {}
+
+
+class AnswerEnvironment(Environment):
+    """An environment of such tasks; their `initial_state` has the right `answers`."""
+
+    max_steps_per_turn = 21
+    judges_abstention = False
+
+    def official(self, task: Task, rollout: Rollout, turns: int) -> dict[str, Json]:
+        """`{"valid", "error_type", "turn"}`: whether the last output that calls no tool holds one of the answers."""
+        given = [call.arguments.get("content") for step in rollout.steps for call in step.calls if call.name == RESPOND]
+        if not given or not given[-1]:
+            return {"valid": False, "error_type": NO_MESSAGE, "turn": 0}
+        if accepted(str(given[-1]), task.initial_state["answers"]):
+            return {"valid": True, "error_type": None, "turn": None}
+        return {"valid": False, "error_type": NOT_FOUND, "turn": 0}

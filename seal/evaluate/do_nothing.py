@@ -12,12 +12,10 @@ def idle(env: Environment, evaluation: Evaluation, split: str = "test") -> dict[
 
     Only tau2 rewards doing nothing; elsewhere a turn with gold calls and no call is never valid, and this is empty.
     """
-    if env.name != "tau2":
-        return {}
-    from seal.env.tau2.reward import SILENT, judge
-
     played = {h.task.task_id: h.task for h in evaluation.held if (h.split, h.mode) == (split, "off")}
-    rewards = {task.task_id: judge(env, task, [SILENT]).value for task in played.values()}
+    rewards = {task.task_id: env.idle_reward(task) for task in played.values()}
+    if None in rewards.values() or not played:
+        return {}
     by_category: dict[str, list[Task]] = {}
     for task in played.values():
         by_category.setdefault(task.category, []).append(task)
@@ -26,5 +24,4 @@ def idle(env: Environment, evaluation: Evaluation, split: str = "test") -> dict[
         return round(sum(rewards[task.task_id] for task in tasks) / len(tasks), 6)
 
     categories = {name: share(by_category[name]) for name in sorted(by_category)}
-    whole = share(list(played.values())) if played else 0.0
-    return {"do_nothing": {"mean": whole, "n": len(played), "by_category": categories}}
+    return {"do_nothing": {"mean": share(list(played.values())), "n": len(played), "by_category": categories}}

@@ -11,7 +11,7 @@ from seal.core.seeds import rollout_id, seed_for
 from seal.core.types import Json, Rollout, Task
 from seal.env.bfcl_memory import SCENARIOS, BfclMemoryEnv
 from seal.policy.base import Limits, Policy
-from seal.rollout.engine import Request, play
+from seal.rollout.engine import PlayRun, Request, play
 from seal.verify.turns import verify
 
 Place = tuple[str, str]  # backend, scenario
@@ -53,7 +53,7 @@ def play_memory(
             )
             for task in tasks
         ]
-        return play(env, policy, requests, limits=limits, temperature=temperature, on_progress=on_progress)
+        return play(env, policy, requests, limits=limits, temperature=temperature, run=PlayRun(on_progress))
 
     places: list[Place] = [(backend, scenario) for backend in env.backends for scenario in scenarios]
     memory: dict[Place, Json] = {place: {} for place in places}

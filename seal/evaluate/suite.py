@@ -12,9 +12,9 @@ from seal.diagnose.judge import judge as judge_all
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.policy.base import Limits, Policy
-from seal.rollout.action_cache import ActionLog
-from seal.rollout.engine import Request, play
+from seal.rollout.engine import PlayRun, Request, play
 from seal.rollout.plan import choose_tasks
+from seal.rollout.play_cache import PlayCache
 from seal.store.judged import write_judged
 from seal.store.tables import write_table
 
@@ -100,16 +100,16 @@ def evaluate_policy(
     on_progress: Callable[[int], None] | None = None,
     judge: Callable[[Environment, Sequence[Rollout], Sequence[str]], list[Judged]] = judge_all,
     mode: Mode = "full",
-    log: ActionLog | None = None,
+    log: PlayCache | None = None,
 ) -> Evaluation:
-    """Play, verify and diagnose the held-out tasks. `on_progress` and `log` as in seal.rollout.engine.play.
+    """Play, verify and diagnose the held-out tasks. `on_progress` and `log` (cache) as in seal.rollout.engine.PlayRun.
 
     `mode`: how the interface shows where it is measured, that in which the round collects.
     """
     planned = plan_evaluation(env.tasks(), params, round_id, run_seed, mode if interface.active else "off")
     requests = [request for *_, request in planned]
     limits = Limits(params.max_action_tokens, params.context)
-    rollouts = play(env, policy, requests, interface, limits, params.temperature, on_progress, log=log)
+    rollouts = play(env, policy, requests, interface, limits, params.temperature, PlayRun(on_progress, cache=log))
     return Evaluation(
         env.name,
         tuple(

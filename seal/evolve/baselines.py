@@ -9,7 +9,7 @@ from seal.core.types import Fact
 from seal.evolve.changes import REMOVED_FOR_GOOD, ChangeLog, key_of, removed_for_good
 from seal.interface.state import InterfaceState, Item, target_of
 from seal.interface.wording import count_words, note, notes_of
-from seal.settings.rounds import EvolveParams
+from seal.settings.evolve import EvolveParams
 from seal.tools.prose import enum_in_text, one_of
 
 

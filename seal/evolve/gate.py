@@ -22,7 +22,7 @@ from seal.policy import counter_of
 from seal.policy.base import Limits, Policy
 from seal.rollout.engine import Request, play
 from seal.rollout.plan import choose_tasks
-from seal.settings.params import Round
+from seal.settings.rounds import Round
 
 ALL = "*"  # the item id of the row about all new items together
 SAMPLES = 4  # rollouts of a task in each arm

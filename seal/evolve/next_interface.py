@@ -15,7 +15,7 @@ from seal.evolve.selection import Reader, evolve
 from seal.interface.state import InterfaceState
 from seal.policy import counter_of
 from seal.policy.base import Policy
-from seal.settings.params import Round
+from seal.settings.rounds import Round
 
 
 @dataclass(frozen=True, slots=True)

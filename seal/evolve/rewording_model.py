@@ -6,15 +6,11 @@ request, so a stage that is run again asks nothing twice and gives the same byte
 """
 
 import json
-import os
 from collections.abc import Callable
-from pathlib import Path
 
-from seal.client.completions import Unanswered, completion, kept
-from seal.core.errors import DependencyError
-from seal.core.types import Json
+from seal.client.chat import cached_text, request_of
 from seal.interface.state import Item
-from seal.settings.rounds import RewriteParams
+from seal.settings.evolve import RewriteParams
 
 SYSTEM = (
     "You reword one note of a tool's documentation for a language model that will call the tool. Say the same in one "
@@ -25,32 +21,12 @@ SYSTEM = (
 
 def rewriter(params: RewriteParams) -> Callable[[Item], str] | None:
     """The function that rewords an item; None where no model is named. It raises DependencyError without an answer."""
-    return (lambda item: ask(params, request_of(params.model, item))) if params.url else None
+    return (lambda item: _reworded(params, item)) if params.url else None
 
 
-def request_of(model: str, item: Item) -> dict[str, Json]:
-    """The body of a chat completion; equal cues make equal requests."""
+def _reworded(params: RewriteParams, item: Item) -> str:
+    """The answer on one line. Equal cues make equal requests."""
     note = {"about": item.target, "kind": item.kind, "note": item.text}
-    messages = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": json.dumps(note, ensure_ascii=False)},
-    ]
-    return {"model": model, "temperature": 0, "messages": messages}
-
-
-def ask(params: RewriteParams, body: dict[str, Json]) -> str:
-    """The answer on one line, from disk where it was asked before."""
-    return " ".join(kept(Path(params.cache), body, lambda text: _post(params, text)).split())
-
-
-def _post(params: RewriteParams, body: bytes) -> str:
-    key = os.environ.get(params.key_env, "") if params.key_env else ""
-    if params.key_env and not key:
-        raise DependencyError("key of evolve.rewrite", f"{params.key_env} is not set", "export it, or clear key_env")
-    if not params.url.startswith(("http://", "https://")):
-        raise DependencyError("evolve.rewrite", params.url, "its url begins with http:// or https://")
-    try:
-        return str(completion(params.url, body, key, params.seconds).get("content") or "")
-    except Unanswered as error:
-        remedy = "start the server, or clear evolve.rewrite.url; what it has answered is kept"
-        raise DependencyError("evolve.rewrite", str(error), remedy) from None
+    request = request_of(params.model, SYSTEM, json.dumps(note, ensure_ascii=False))
+    remedy = "start the server, or clear evolve.rewrite.url; what it has answered is kept"
+    return " ".join(cached_text(params, request, "evolve.rewrite", remedy).split())

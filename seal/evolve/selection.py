@@ -16,7 +16,7 @@ from seal.evolve.uplift import MIN_TASKS
 from seal.interface import wording
 from seal.interface.doc_facts import facts_of_docs
 from seal.interface.state import InterfaceState, Item
-from seal.settings.rounds import EvolveParams
+from seal.settings.evolve import EvolveParams
 
 GROUPS: Mapping[str, Sequence[str]] = {"plain": wording.PLAIN_KINDS, "all": CUE_KINDS}
 _FROM_PROSE = frozenset({"range", "unit", "default", "sibling", "example"})  # kinds of facts read from the docs' prose

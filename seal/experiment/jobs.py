@@ -10,7 +10,8 @@ from typing import Any
 from seal.core.errors import ParamError
 from seal.experiment.arms import ARMS, EXPERIMENTS, changes_of
 from seal.settings.envs import ENVS
-from seal.settings.params import Params, Round, Start, check_round, check_trains
+from seal.settings.params import Params, check_round, check_trains
+from seal.settings.rounds import Round, Start
 from seal.settings.typed import plain, read
 from seal.workspace.params_file import merged, resolve
 

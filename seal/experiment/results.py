@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from seal.core.errors import ArtifactError, ParamError, mended_by
 from seal.core.types import Task
-from seal.store.files import NUMBER, new_folder, read_record, unlike, write_json
+from seal.store.files import NUMBER, new_folder, read_record, shape_error, write_json
 from seal.store.parquet import read_parquet, write_parquet
 
 OUTCOME = ("split", "mode", "task_id", "trial", "success", "progress")
@@ -170,7 +170,7 @@ def _metrics(folder: Path, run: Mapping[str, Any]) -> dict[str, Any]:
         metrics = json.loads(run["metrics"])
     except (TypeError, ValueError) as error:
         raise ArtifactError("results", f"{path}: metrics: {error}", mend(path)) from None
-    if told := unlike(metrics, METRICS, "metrics"):
+    if told := shape_error(metrics, METRICS, "metrics"):
         raise ArtifactError("results", f"{path}: {told}", mend(path))
     return metrics
 

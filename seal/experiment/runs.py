@@ -20,7 +20,7 @@ from seal.core.errors import mended_by
 from seal.experiment.jobs import Job, folder_of
 from seal.experiment.results import METRICS, OUTCOME, RECORD, as_outcomes, record
 from seal.interface.state import load_interface
-from seal.settings.params import Round
+from seal.settings.rounds import Round
 from seal.settings.typed import read
 from seal.store.files import forget, read_record, write_json
 from seal.store.tables import write_table
@@ -146,8 +146,7 @@ _LINE = {"digest": str, "factors": dict, "pull": dict, **_OF_LINE}
 def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None:
     """What the next round needs; line.json last, so that it vouches for the rest."""
     shutil.rmtree(state, ignore_errors=True)
-    if hasattr(line.policy, "save"):  # one without weights is as it was at the start
-        line.policy.save(state / "policy")
+    line.policy.save(state / "policy")
     state.mkdir(parents=True, exist_ok=True)
     (state / "interface.json").write_text(line.interface.to_json())
     write_table(state / "replay.parquet", "replay", rows_of_replay(line.replay, line.round_id))

@@ -17,8 +17,8 @@ from seal.pipeline.rounds import Line, start_line
 from seal.policy import load_policy
 from seal.policy.base import Policy
 from seal.policy.start import write_start
-from seal.rollout.action_cache import ActionLog
-from seal.settings.params import Round, Start
+from seal.rollout.play_cache import PlayCache
+from seal.settings.rounds import Round, Start
 from seal.settings.typed import plain, read
 from seal.store.files import atomic_dir, forget, new_folder, read_record, write_json
 
@@ -47,7 +47,7 @@ def line_of_start(job: Job, out: Path) -> Line:
 
     def make() -> None:
         env = load_env(job.env, **job.env_options)
-        log = ActionLog(folder / "played")
+        log = PlayCache(folder / "played")
         line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed, log=log)
         write_json(path, {"metrics": line.metrics, "outcomes": as_outcomes(line.rows)})
         forget(log.folder)

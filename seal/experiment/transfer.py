@@ -18,7 +18,8 @@ from seal.experiment.runs import each, run_job, trained_policy
 from seal.experiment.starts import policy_of_start
 from seal.experiment.summary import compare, outcomes
 from seal.interface.state import InterfaceState
-from seal.settings.params import Params, Round
+from seal.settings.params import Params
+from seal.settings.rounds import Round
 from seal.settings.typed import plain, read
 from seal.store.files import read_record, write_json
 

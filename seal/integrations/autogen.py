@@ -7,11 +7,11 @@ from autogen_core import CancellationToken
 from autogen_core.tools import BaseTool, Tool, ToolSchema
 
 from seal.core.types import Mode
-from seal.env.custom.schema import tool_doc
 from seal.integrations.guide import Guide, each_is
 from seal.interface.export import annotated, noted
 from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
+from seal.tools.docs import tool_doc
 
 
 class EvolvedTool(BaseTool[Any, Any]):

@@ -10,11 +10,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from seal.core.errors import ParamError
 from seal.core.types import Json, Mode, ToolDoc
-from seal.env.custom.schema import tool_doc
 from seal.integrations.guide import Guide, each_is
 from seal.interface.export import annotated, noted
 from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
+from seal.tools.docs import tool_doc
 from seal.tools.shapes import error_kind
 
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from seal.core.errors import ArtifactError, ParamError, mended_by
 from seal.core.types import CUE_KINDS, Json
 from seal.interface.placeholders import PLACEHOLDER, PLACEHOLDERS
-from seal.store.files import read_json, unlike
+from seal.store.files import read_json, shape_error
 
 VERSION = 2  # the newest of interface.json; see InterfaceState
 Place = Literal["docs", "feedback", "hint"]
@@ -136,7 +136,7 @@ def _fault(row: Mapping[str, Json], item: Item, ids: Collection[str]) -> str:
     """What is wrong with one stored item; "" when nothing is."""
     if unknown := sorted(row.keys() - _KEYS.keys()):
         return f"unknown key {unknown[0]!r}; known: {', '.join(_KEYS)}"
-    if fault := unlike(row, {key: kind for key, kind in _KEYS.items() if key in row}):
+    if fault := shape_error(row, {key: kind for key, kind in _KEYS.items() if key in row}):
         return fault
     for key, choices in _CHOICES.items():
         if key in row and row[key] not in choices:

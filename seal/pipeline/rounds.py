@@ -18,9 +18,12 @@ from seal.evaluate.metrics import cost, metrics, round_metrics
 from seal.evaluate.suite import Evaluation, evaluate_policy
 from seal.evolve.next_interface import Evolved, next_interface
 from seal.interface.state import InterfaceState
-from seal.rollout.action_cache import ActionLog
 from seal.rollout.collect import collect
-from seal.settings.params import DiagnoseParams, EvaluateParams, Round
+from seal.rollout.engine import PlayRun
+from seal.rollout.play_cache import PlayCache
+from seal.settings.evolve import DiagnoseParams
+from seal.settings.play import EvaluateParams
+from seal.settings.rounds import Round
 from seal.train.batch import TrainRow
 from seal.train.loop import TrainResult, train_round
 from seal.train.reweight import Factors
@@ -66,9 +69,9 @@ def start_line(
     priority: Sequence[str],
     run_seed: int,
     round_id: str = "r0",
-    log: ActionLog | None = None,
+    log: PlayCache | None = None,
 ) -> Line:
-    """Evaluate the start: depth 0, bare interface. `log`: see seal.rollout.engine.play."""
+    """Evaluate the start: depth 0, bare interface. `log`: the cache of seal.rollout.engine.PlayRun."""
     interface = InterfaceState()
     evaluation = evaluate_policy(env, policy, interface, params, priority, round_id, run_seed, log=log)
     found = metrics(evaluation, env.tasks(), params.split) | idle(env, evaluation, params.split)
@@ -93,16 +96,17 @@ def run_round(
     kept what the round made removes it.
     """
     say = on_progress or (lambda phase: None)
-    log = ActionLog(resume_dir / "played") if resume_dir else None
+    log = PlayCache(resume_dir / "played") if resume_dir else None
     policy, depth, priority = line.policy, line.depth + 1, params.diagnose.priority
     say("collect")
-    played = collect(env, policy, line.interface, params.collect, round_id, depth, run_seed, log=log)
+    key = RoundKey(round_id, depth, run_seed)
+    played = collect(env, policy, line.interface, params.collect, key, run=PlayRun(cache=log))
     say("diagnose")
     collected = judge(env, played, priority)
     if priority in DRAWN:
         priority = drawn_priority(priority, env, collected)
         collected = relabelled(env, collected, priority)
-        params = replace(params, diagnose=DiagnoseParams(priority))
+        params = params.model_copy(update={"diagnose": DiagnoseParams(priority=priority)})
     found = profile(collected, {task.task_id: task.category for task in env.tasks()}, line.profile)
     say("evolve_interface")
     evolved = next_interface(env, policy, line.interface, collected, found, params, RoundKey(round_id, depth, run_seed))

@@ -14,7 +14,7 @@ from seal.env import env_of
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
 from seal.policy import load_policy, look_at
-from seal.rollout.action_cache import ActionLog
+from seal.rollout.play_cache import PlayCache
 from seal.store.files import read_json, tree_hash
 from seal.store.judged import read_judged
 from seal.store.tables import rollouts_of
@@ -96,6 +96,6 @@ class Stage:
         digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
         return self.root / ".seal" / "resume" / digest
 
-    def log(self, round_id: str) -> ActionLog:
+    def log(self, round_id: str) -> PlayCache:
         """Where what a round's policy plays under its interface is kept until then."""
-        return ActionLog(self.resume_dir(*(self.path(what, round_id) for what in ("policy", "interface.json"))))
+        return PlayCache(self.resume_dir(*(self.path(what, round_id) for what in ("policy", "interface.json"))))

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from seal.core.types import Result, Task, ToolDoc
+from seal.settings.policies import ServeParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,30 @@ class Codec(Protocol):
         ...
 
 
-class Policy(Protocol):
+class Policy:
+    """What answers observations.
+
+    hash       of the weights and everything that decides the output; "scripted:<kind>" without weights
+    format     the call format its text is parsed in
+    model, tokenizer  of a policy whose weights are here; None elsewhere
+    serve      the server that samples for it, where there is one
+    """
+
     name: str
-    hash: str  # of the weights and everything that decides the output; "scripted:<kind>" without weights
-    format: str  # the call format its text is parsed in
-    codec: Codec | None
+    hash: str
+    format: str
+    codec: Codec | None = None
+    model: Any = None
+    tokenizer: Any = None
+    serve: ServeParams = ServeParams()
 
     def act(self, observations: Sequence[Observation], temperature: float, limits: Limits) -> list[Action]:
         """One output for each observation. Sampling depends on the observation's seed, turn and step alone."""
-        ...
+        raise NotImplementedError
+
+    def live_episodes(self, limits: Limits) -> int | None:
+        """How many episodes may be played at once; None: any number."""
+        return None
+
+    def save(self, path: Path) -> None:
+        """Write the policy directory; nothing for a policy that never changes."""

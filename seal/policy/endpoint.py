@@ -7,28 +7,24 @@ without a server. Its "tokens" are the bytes of the messages: what it samples th
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from seal.client.completions import Unanswered
-from seal.client.completions import asked as ask
-from seal.core.errors import ArtifactError, DependencyError, ParamError
+from seal.client.chat import cached, chat
+from seal.client.server import NoAnswer, Server
+from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, Json, ToolDoc
-from seal.policy.base import Action, Limits, Observation
+from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.chat import CUT, asked, described, responses
 from seal.policy.sampling import request_seed
 from seal.settings.policies import EndpointParams
 from seal.settings.typed import read
-from seal.store.files import atomic_file, read_record
 from seal.tools.parse import format_calls
 
 SYSTEM, USER, ASSISTANT, END = range(256, 260)  # behind the bytes
 ROLES = {SYSTEM: "system", USER: "user", ASSISTANT: "assistant"}
-TRIES = 3
 
 
 class ByteCodec:
@@ -72,14 +68,14 @@ class ByteCodec:
         return found[:-1] if ids and ids[-1] == ASSISTANT else found
 
 
-class EndpointPolicy:
+class EndpointPolicy(Policy):
     """Policy behind a server. Raises ParamError for no http(s) URL, DependencyError when no answer comes."""
 
     name = "endpoint"
 
     def __init__(self, params: EndpointParams):
-        if not params.url.startswith(("http://", "https://")):
-            raise ParamError("policy.url", params.url or "empty", "give the server, such as http://localhost:8000/v1")
+        remedy = "start the server, or mend url, model and key; what was answered is kept"
+        self.server = Server.of(params, "endpoint policy", remedy)
         if not params.model:
             raise ParamError("policy.model", "empty", "name the model that the server offers")
         self.params, self.codec = params, ByteCodec(params.max_result_chars, params.max_doc_words)
@@ -99,7 +95,7 @@ class EndpointPolicy:
 
     def save(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
-        about = {**asdict(self.params), "hash": self.hash, "format": self.format}
+        about = {**self.params.model_dump(), "hash": self.hash, "format": self.format}
         (path / "policy.json").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n")
 
     def _act(self, o: Observation, temperature: float, limits: Limits) -> Action:
@@ -119,50 +115,35 @@ class EndpointPolicy:
         return Action(answer["text"], tuple(ids), (0.0,) * len(ids), "stop" if stopped else "length")
 
     def _answer(self, request: dict[str, Json]) -> dict[str, str]:
-        """{text, finish} of the answer, kept or asked for."""
-        name = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-        path = Path(self.params.cache) / f"{name}.json"
-        if path.exists():
-            return read_record(path, {"answer": {"text": str, "finish": str}})["answer"]
-        answer = self._asked(request)
-        with atomic_file(path) as partial:
-            partial.write_text(json.dumps({"request": request, "answer": answer}, indent=1), encoding="utf-8")
-        return answer
+        """{text, finish} of the answer, from disk or from the server."""
+        shape = {"text": str, "finish": str}
+        return cached(Path(self.params.cache), request, shape, lambda: self._ask(request))
 
-    def _asked(self, request: dict[str, Json]) -> dict[str, str]:
-        url, key = f"{self.params.url.rstrip('/')}/chat/completions", os.environ.get(self.params.key_env, "")
-        for attempt in range(TRIES):
-            try:
-                return _said(ask(url, request, key, self.params.seconds))
-            except Unanswered as error:
-                if "context" in error.said and "length" in error.said:  # vLLM, llama.cpp, OpenAI each say it so
-                    return {"text": "", "finish": "overflow"}
-                if attempt == TRIES - 1 or not error.passing:
-                    remedy = "start the server, or mend url, model and key; what was answered is kept"
-                    raise DependencyError("endpoint policy", f"{error} {error.said}".strip(), remedy) from None
-        raise AssertionError
+    def _ask(self, request: dict[str, Json]) -> dict[str, str]:
+        try:
+            return chat(self.server, request, _text_and_finish)
+        except NoAnswer as error:
+            if "context" in error.said and "length" in error.said:  # vLLM, llama.cpp, OpenAI each say it so
+                return {"text": "", "finish": "overflow"}
+            raise
 
 
-def _said(answer: dict[str, Any]) -> dict[str, str]:
+def _text_and_finish(choice: dict[str, Any]) -> dict[str, str]:
     """The text of a chat completion; calls that a server took out of it are put back."""
-    try:
-        choice = answer["choices"][0]
-        message = choice["message"]
-        calls = [
-            Call(call["function"]["name"], json.loads(call["function"]["arguments"] or "{}"))
-            for call in message.get("tool_calls") or ()
-        ]
-        text = format_calls(tuple(calls), ByteCodec.format) if calls else message["content"] or ""
-        return {"text": str(text), "finish": str(choice.get("finish_reason"))}
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise DependencyError("endpoint policy", f"no chat completion ({error!r})", "ask another server") from None
+    message = choice["message"]
+    calls = [
+        Call(call["function"]["name"], json.loads(call["function"]["arguments"] or "{}"))
+        for call in message.get("tool_calls") or ()
+    ]
+    text = format_calls(tuple(calls), ByteCodec.format) if calls else message["content"] or ""
+    return {"text": str(text), "finish": str(choice.get("finish_reason"))}
 
 
 def load_endpoint(path: Path) -> EndpointPolicy:
     """Open a policy directory. Raises ArtifactError when its policy.json is not one of an endpoint."""
     try:
         about = json.loads((path / "policy.json").read_text())
-        known = EndpointParams.__dataclass_fields__
+        known = EndpointParams.model_fields
         policy = EndpointPolicy(read(EndpointParams, {k: v for k, v in about.items() if k in known}, "policy"))
         recorded = about["hash"]
     except (OSError, ValueError, KeyError, ParamError) as error:

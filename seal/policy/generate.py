@@ -7,12 +7,14 @@ columns behind the longest context; positions count a row's own tokens.
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from transformers.cache_utils import Cache
 
 from seal.policy.attention import attended, families, neighbours, shares
 from seal.policy.cache import Block, Cursor, Kept
+from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.sampling import sample
 
 # Of one forward pass, padding included. Measured with 0.9M parameters on one core: 27k tok/s with 1024, 11k with 8192.
@@ -21,18 +23,25 @@ NO_LOGITS = torch.empty(0, dtype=torch.long)  # one position a row is worse than
 SHARED_TOKENS = 128  # beginnings are shared in steps of so many: each length of them takes a pass of its own
 
 
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How outputs are sampled, and where they end: at any of `ends`, which is kept, or after `max_new_tokens`."""
+
+    max_new_tokens: int
+    temperature: float
+    ends: int | Sequence[int]
+    pad_id: int
+
+
 @torch.no_grad()
 def generate(
     model: torch.nn.Module,
     contexts: Sequence[Sequence[int]],
     uniforms: torch.Tensor | None,
-    max_new_tokens: int,
-    temperature: float,
-    eos_id: int | Sequence[int],
-    pad_id: int,
+    decoding: Decoding,
     kept: Sequence[Kept | None] | None = None,
 ) -> tuple[list[list[int]], list[list[float]]]:
-    """Continue every context (none empty) until an end token, which is kept, or `max_new_tokens`.
+    """Continue every context (none empty).
 
     Args: `uniforms` (B, max_new_tokens) in [0, 1), row i for context i alone; None takes the argmax, as temperature 0
     does. `kept`: for each context what was computed of its beginning, brought up to date here, or None to keep nothing.
@@ -40,6 +49,8 @@ def generate(
     """
     if not contexts:
         return [], []
+    max_new_tokens, pad_id, ends = decoding.max_new_tokens, decoding.pad_id, decoding.ends
+    temperature = decoding.temperature if uniforms is not None else 0.0
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
     kept = kept or [None] * len(contexts)
@@ -49,8 +60,7 @@ def generate(
     positions = torch.tensor([len(contexts[i]) - 1 for i in order], device=device)
     columns = torch.arange(width + max_new_tokens, device=device)
     readable = (columns < positions[:, None]) | (columns >= width)
-    ends = torch.tensor([eos_id] if isinstance(eos_id, int) else list(eos_id), device=device)
-    temperature = temperature if uniforms is not None else 0.0
+    ends = torch.tensor([ends] if isinstance(ends, int) else list(ends), device=device)
     u = torch.zeros(len(contexts), max_new_tokens) if uniforms is None else uniforms
     u = u.to(device=device, dtype=torch.float32)
     ids = torch.full((len(contexts), max_new_tokens), pad_id, device=device)
@@ -59,7 +69,7 @@ def generate(
 
     done = torch.zeros(len(contexts), dtype=torch.bool, device=device)
     token = torch.tensor([contexts[i][-1] for i in order], device=device)
-    shifts = getattr(model, "takes_before_ids", False)  # the nano model mixes the token before into each embedding
+    shifts = isinstance(model, NanoForCausalLM)  # which mixes the token before into each embedding
     before = torch.tensor([contexts[i][-2] if len(contexts[i]) > 1 else pad_id for i in order], device=device)
     read = [context[:-1] for context in contexts] if shares(model) else []
     alike = families([read[i] for i in order]) if read else None
@@ -85,7 +95,10 @@ def generate(
         positions = positions + 1
         leaving = done if step + 1 < max_new_tokens else torch.ones_like(done)
         if 2 * int(leaving.sum()) >= len(rows):
-            _keep(cache, kept, contexts, ids, lengths, rows, leaving, width)
+            for row in leaving.nonzero().squeeze(1).tolist():
+                i = int(rows[row])
+                if memory := kept[i]:
+                    _keep(memory, cache, row, contexts[i], ids[i, : int(lengths[i])].tolist(), width)
             live = (~leaving).nonzero().squeeze(1)
             if not len(live):
                 break
@@ -164,7 +177,7 @@ def _continue(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[
             memory.ids = []
             while memory.layers:  # from the last; what is copied is freed at once
                 cache.layers[len(memory.layers) - 1].put(row, sizes[i], *memory.layers.pop())
-    shifts = getattr(model, "takes_before_ids", False)
+    shifts = isinstance(model, NanoForCausalLM)
     for start, stop in _chunks([news[i] for i in order], PREFILL_TOKENS.get(device.type, 65536)):
         part = order[start:stop]
         ids = _padded([contexts[i][sizes[i] : -1] for i in part], pad_id, device)
@@ -202,14 +215,10 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) ->
     return ids.to(device)
 
 
-def _keep(cache: Cache, kept, contexts, ids, lengths, rows, leaving: torch.Tensor, width: int) -> None:
-    """Copy what was computed of the rows that leave; the last token of each was sampled and not read."""
-    for row in leaving.nonzero().squeeze(1).tolist():
-        i = int(rows[row])
-        if memory := kept[i]:
-            first, sampled = len(contexts[i]) - 1, int(lengths[i])
-            memory.layers = [layer.get(row, first, width, width + sampled) for layer in cache.layers]
-            memory.ids = [*contexts[i], *ids[i, : sampled - 1].tolist()]
+def _keep(memory: Kept, cache: Cache, row: int, context: Sequence[int], sampled: Sequence[int], width: int) -> None:
+    """Copy what was computed of a row that leaves; its last token was sampled and not read."""
+    memory.layers = [layer.get(row, len(context) - 1, width, width + len(sampled)) for layer in cache.layers]
+    memory.ids = [*context, *sampled[:-1]]
 
 
 def _chunks(lengths: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:

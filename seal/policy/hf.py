@@ -10,22 +10,21 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
-from seal.policy.base import Action, Limits, Observation
+from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
-from seal.policy.generate import generate
+from seal.policy.generate import Decoding, generate
 from seal.policy.sampling import uniforms
 from seal.policy.shards import accelerate_aside, sharded, shards
-from seal.settings.policies import ServeParams
+from seal.settings.policies import HfParams
 
 SMOLLM2 = "smollm2"
 LORA_TARGETS = ("down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj")
@@ -34,38 +33,11 @@ ADAPTER, ADAPTER_CONFIG, WEIGHTS = "adapter_model.safetensors", "adapter_config.
 BATCH = 64  # rows that generate at once, at most
 # What a pass of decoding costs before it reads a column: SmolLM2-135M on one core, 60 ms against 5 us a row and column.
 PASS_TOKENS = {"cpu": 12_000}
+DECIDES = ("base", "revision", "train", "dtype", "lora_rank", "lora_alpha", "max_result_tokens", "max_doc_words")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-@dataclass(frozen=True, slots=True)
-class HFSpec:
-    """What decides an hf policy beside its trained weights.
-
-    base     "smollm2", a hub name (`revision` pins it), or a local path
-    train    "lora" (a new adapter does nothing yet), "full", or "none": the base as it is
-    dtype    of the base; an adapter is kept in float32
-    """
-
-    base: str = SMOLLM2
-    revision: str = ""
-    train: Literal["lora", "full", "none"] = "lora"
-    dtype: str = "float32"
-    lora_rank: int = 16
-    lora_alpha: int = 32
-    lora_seed: int = 0
-    max_result_tokens: int = 96
-    max_doc_words: int = 8
-
-    def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise ParamError("policy.dtype", self.dtype, f"one of {', '.join(DTYPES)}")
-        if self.train not in ("lora", "full", "none"):
-            raise ParamError("policy.train", self.train, "one of lora, full, none")
-        if self.train == "lora" and not 1 <= self.lora_rank <= 1024:
-            raise ParamError("policy.lora_rank", self.lora_rank, "between 1 and 1024")
-
-
-class HFPolicy:
+class HFPolicy(Policy):
     """Policy over a transformers causal LM. `model` is trained in place; `hash` follows its trained weights.
 
     `base_digest` identifies the base's weights. `batch` is how many rows generate at once, and `keep_tokens` how many
@@ -79,13 +51,12 @@ class HFPolicy:
         self,
         model: torch.nn.Module,
         tokenizer: Any,
-        spec: HFSpec,
+        spec: HfParams,
         base_digest: str,
         batch: int = BATCH,
         keep_tokens: int = 200_000,
-        serve: ServeParams = ServeParams(),
     ):
-        self.serve, self._served = serve, ""
+        self.serve, self._served = spec.serve, ""
         self.model, self.tokenizer, self.spec = model.eval(), tokenizer, spec
         self.base_digest, self.batch, self.keep_tokens = base_digest, batch, keep_tokens
         self.codec = ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
@@ -101,14 +72,14 @@ class HFPolicy:
         versions = tuple(number for tensor in trained.values() for number in (tensor.data_ptr(), tensor._version))
         if not self._hashed[1] or versions != self._hashed[0]:
             digest = hashlib.blake2b(digest_size=8)
-            digest.update(json.dumps([asdict(self.spec), self.base_digest], sort_keys=True).encode())
+            digest.update(json.dumps([_decides(self.spec), self.base_digest], sort_keys=True).encode())
             for name, tensor in trained.items():
                 digest.update(name.encode())
                 digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
             self._hashed = versions, digest.hexdigest()
         return self._hashed[1]
 
-    def at_once(self, limits: Limits) -> int:
+    def live_episodes(self, limits: Limits) -> int:
         """How many episodes may be live, in whole batches: more than stay read would be read anew at every step."""
         return max(1, self.keep_tokens // self._context(limits) // self.batch) * self.batch
 
@@ -130,13 +101,13 @@ class HFPolicy:
                 actions[i] = self._action(ids, logprobs)
             return actions
         kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
+        decoding = Decoding(n, temperature, self.codec.end_ids, self.codec.pad_id)
         device = next(self.model.parameters()).device.type
         for part in alike_in_length([length for length, _ in fits], self.batch, PASS_TOKENS.get(device, math.inf)):
             places = [i for _, i in fits[part]]
             rows = [observations[i] for i in places]
             u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in rows]) if temperature else None
-            ends, pad = self.codec.end_ids, self.codec.pad_id
-            sampled = generate(self.model, [o.ids for o in rows], u, n, temperature, ends, pad, kept[part])
+            sampled = generate(self.model, [o.ids for o in rows], u, decoding, kept[part])
             for i, ids, logprobs in zip(places, *sampled, strict=True):
                 actions[i] = self._action(ids, logprobs)
         return actions
@@ -151,8 +122,8 @@ class HFPolicy:
     def save(self, path: Path) -> None:
         """Write the policy directory. Byte-stable, and without a path of this machine unless the base is one."""
         path.mkdir(parents=True, exist_ok=True)
-        about = {"kind": "hf", "hash": self.hash, "base_digest": self.base_digest, **asdict(self.spec)}
-        about |= {"serve": asdict(self.serve)} if self.serve.url else {}
+        about = {"kind": "hf", "hash": self.hash, "base_digest": self.base_digest, **_decides(self.spec)}
+        about |= {"serve": self.serve.model_dump()} if self.serve.url else {}
         _write_json(path / "policy.json", about)
         self.save_weights(path)
 
@@ -187,19 +158,19 @@ def alike_in_length(lengths: Sequence[int], most: int, a_pass: float) -> list[sl
     return parts[::-1]
 
 
+def _decides(spec: HfParams) -> dict[str, Any]:
+    """What decides an hf policy beside its trained weights, as its directory and its hash hold it."""
+    return {**{name: value for name, value in spec if name in DECIDES}, "lora_seed": 0}
+
+
 def trained_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     """The parameters that training changes, by name in sorted order; tied ones once."""
     return dict(sorted((name, p) for name, p in model.named_parameters() if p.requires_grad))
 
 
-def new_hf(
-    spec: HFSpec,
-    device: str = "auto",
-    batch: int = BATCH,
-    cache: Path | None = None,
-    serve: ServeParams = ServeParams(),
-) -> HFPolicy:
-    """A fresh policy on the spec's base. Raises DependencyError when the base is not there, ParamError on a bad spec.
+def new_hf(spec: HfParams, device: str = "auto", batch: int = BATCH, cache: Path | None = None) -> HFPolicy:
+    """A fresh policy on the spec's base. Raises DependencyError for a base that is not there, ParamError for one that
+    has no layers for a LoRA.
 
     `cache`: folder for converted weights (default: $SEAL_CACHE, else ~/.cache/seal). `device`: auto, cpu, cuda, ...
     """
@@ -213,14 +184,14 @@ def new_hf(
             raise ParamError("policy.base", spec.base, f"a LoRA needs one of the layers {', '.join(LORA_TARGETS)}")
         config = LoraConfig(r=spec.lora_rank, lora_alpha=spec.lora_alpha, target_modules=targets, task_type="CAUSAL_LM")
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(spec.lora_seed)
+            torch.manual_seed(0)
             model = get_peft_model(model, config)
         config.base_model_name_or_path = spec.base
     else:
         model.requires_grad_(spec.train == "full")
     if not sharded(model):  # whose parts are where they belong
         model = model.to(_device(device))
-    return HFPolicy(model, tokenizer, spec, digest, batch, serve=serve)
+    return HFPolicy(model, tokenizer, spec, digest, batch)
 
 
 def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
@@ -234,7 +205,7 @@ def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
 def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | None = None) -> HFPolicy:
     """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
     spec, about = _told(path)
-    policy = new_hf(spec, device, batch, cache, ServeParams(**about.get("serve", {})))
+    policy = new_hf(spec, device, batch, cache)
     if policy.base_digest != about["base_digest"]:
         other = f"{spec.base} is not the base this policy was trained on"
         raise ArtifactError("base of hf policy", other, "install the version it was trained on, or start anew")
@@ -245,12 +216,11 @@ def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | 
     return policy
 
 
-def _told(path: Path) -> tuple[HFSpec, dict[str, Any]]:
+def _told(path: Path) -> tuple[HfParams, dict[str, Any]]:
     """The spec in a policy directory, and all that its policy.json says."""
     try:
         about = json.loads((path / "policy.json").read_text())
-        spec = HFSpec(**{name: about[name] for name in HFSpec.__dataclass_fields__})
-        ServeParams(**about.get("serve", {}))
+        spec = HfParams(**{name: about[name] for name in DECIDES}, serve=about.get("serve", {}))
         _ = about["hash"], about["base_digest"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ArtifactError("hf policy", f"{path / 'policy.json'}: {error!r}", RESTORE) from None
@@ -274,7 +244,7 @@ def _restore(policy: HFPolicy, path: Path) -> None:
         raise ArtifactError("hf policy", f"{file}: {len(state)} tensors, not those that are trained", RESTORE)
 
 
-def _load_base(spec: HFSpec, cache: Path | None) -> tuple[torch.nn.Module, Any, str]:
+def _load_base(spec: HfParams, cache: Path | None) -> tuple[torch.nn.Module, Any, str]:
     """Model in the spec's dtype, tokenizer, and a digest of the weights."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -291,7 +261,7 @@ def _load_base(spec: HFSpec, cache: Path | None) -> tuple[torch.nn.Module, Any, 
     return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
 
 
-def _where(spec: HFSpec, cache: Path | None) -> tuple[str | Path, str]:
+def _where(spec: HfParams, cache: Path | None) -> tuple[str | Path, str]:
     """What transformers opens, and the digest of a base that had to be converted ("" for others)."""
     if spec.base != SMOLLM2:
         return spec.base, ""
@@ -303,14 +273,14 @@ def _where(spec: HFSpec, cache: Path | None) -> tuple[str | Path, str]:
     return convert(source, root / f"smollm2-{digest[:16]}"), digest
 
 
-def _tokenizer(spec: HFSpec, where: str | Path) -> Any:
+def _tokenizer(spec: HfParams, where: str | Path) -> Any:
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(where, revision=spec.revision or None)
 
 
 @contextmanager
-def _there(spec: HFSpec) -> Iterator[None]:
+def _there(spec: HfParams) -> Iterator[None]:
     """What transformers cannot find is a DependencyError."""
     try:
         yield
@@ -320,7 +290,7 @@ def _there(spec: HFSpec) -> Iterator[None]:
         raise DependencyError("base model", f"{spec.base}: {reason}", remedy) from None
 
 
-def _sharding(spec: HFSpec) -> dict[str, Any]:
+def _sharding(spec: HfParams) -> dict[str, Any]:
     """What transformers is told where the launch asks for FSDP: to load this process's part of the base."""
     processes = shards()
     if processes == 1:

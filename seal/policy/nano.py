@@ -17,9 +17,9 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.env.base import Environment
-from seal.policy.base import Action, Limits, Observation
+from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.cache import what_to_keep
-from seal.policy.generate import generate
+from seal.policy.generate import Decoding, generate
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.sampling import uniforms
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
@@ -68,7 +68,7 @@ def check_reads(env: Environment) -> None:
         raise ParamError("policy.kind", f"nano in {env.name}", remedy)
 
 
-class NanoPolicy:
+class NanoPolicy(Policy):
     """Policy over a word-level Llama. `model` is trained in place; `hash` follows its weights."""
 
     name = "nano"
@@ -97,7 +97,7 @@ class NanoPolicy:
         n = limits.max_action_tokens
         u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in chosen]) if temperature else None
         kept = what_to_keep(chosen, n, KEEP_TOKENS)
-        ids, logprobs = generate(self.model, [o.ids for o in chosen], u, n, temperature, END, PAD, kept)
+        ids, logprobs = generate(self.model, [o.ids for o in chosen], u, Decoding(n, temperature, END, PAD), kept)
         for i, row, row_logprobs in zip(fits, ids, logprobs, strict=True):
             finish = "stop" if row[-1] == END else "length"
             actions[i] = Action(self.codec.decode(row), tuple(row), tuple(row_logprobs), finish)

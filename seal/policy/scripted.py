@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seal.core.errors import ArtifactError, ParamError
-from seal.policy.base import Action, Limits, Observation
+from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.faults import CALL_FAULTS, TURN_FAULTS, TurnScript, gold_script, with_fault
 from seal.tools.parse import format_calls
 
@@ -19,10 +19,8 @@ FORMATS = ("words", "pythonic", "qwen_xml", "llama_json", "openai")
 FAULTS = tuple(sorted((*CALL_FAULTS, *TURN_FAULTS)))
 
 
-class GoldPolicy:
+class GoldPolicy(Policy):
     """Plays each user turn's gold calls, then hands back."""
-
-    codec = None
 
     def __init__(self, format: str = "words"):
         self.name, self.format, self.hash = "gold", format, f"scripted:gold:{format}"

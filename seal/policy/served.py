@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seal.client.completions import Unanswered, asked, posted
+from seal.client.server import NoAnswer, Server
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Json
 from seal.policy.base import Observation
@@ -23,7 +23,6 @@ from seal.settings.policies import ServeParams
 if TYPE_CHECKING:
     from seal.policy.hf import HFPolicy
 
-TRIES = 3
 Output = tuple[tuple[int, ...], tuple[float, ...]]  # ids and their logprobs
 
 
@@ -34,7 +33,7 @@ def outputs(
 
     Raises DependencyError when the server is not there, refuses, or answers from other weights.
     """
-    name = load_adapter(policy, served)
+    name, server = load_adapter(policy, served), _server(policy.serve)
 
     def one(o: Observation) -> Output:
         request = {
@@ -55,7 +54,7 @@ def outputs(
             "skip_special_tokens": False,
             "add_special_tokens": False,
         }
-        return _output(_ask(policy.serve, "completions", request), request)
+        return _output(server.ask("completions", request), request)
 
     with ThreadPoolExecutor(policy.serve.parallel) as pool:
         return name, list(pool.map(one, observations))
@@ -81,9 +80,9 @@ def load_adapter(policy: "HFPolicy", served: str) -> str:
             if not folder.is_dir():  # else another process was faster: same bytes
                 raise
             shutil.rmtree(partial)
-    _tell(policy.serve, "load_lora_adapter", {"lora_name": name, "lora_path": str(folder)}, but="already")
+    _command(policy.serve, "load_lora_adapter", {"lora_name": name, "lora_path": str(folder)}, "already")
     if served:
-        _tell(policy.serve, "unload_lora_adapter", {"lora_name": served}, but="not found")
+        _command(policy.serve, "unload_lora_adapter", {"lora_name": served}, "not found")
         shutil.rmtree(folder.with_name(served), ignore_errors=True)
     return name
 
@@ -108,31 +107,15 @@ def _output(answer: dict[str, Json], request: dict[str, Any]) -> Output:
     return ids, logprobs
 
 
-def _ask(serve: ServeParams, what: str, body: dict[str, Any]) -> dict[str, Json]:
-    for attempt in range(TRIES):
-        try:
-            return asked(_url(serve, what), body, os.environ.get(serve.key_env, ""), serve.seconds)
-        except Unanswered as error:
-            if attempt == TRIES - 1 or not error.passing:
-                raise _failed(error) from None
-    raise AssertionError
-
-
-def _tell(serve: ServeParams, what: str, body: dict[str, Any], but: str) -> None:
-    """Ask for something whose answer does not matter; a refusal that says `but` is none."""
-    try:
-        posted(_url(serve, what), body, os.environ.get(serve.key_env, ""), serve.seconds)
-    except Unanswered as error:
-        if but not in error.said:
-            raise _failed(error) from None
-
-
-def _url(serve: ServeParams, what: str) -> str:
-    if not serve.url.startswith(("http://", "https://")):
-        raise ParamError("policy.serve.url", serve.url, "give the server, such as http://localhost:8000/v1")
-    return f"{serve.url.rstrip('/')}/{what}"
-
-
-def _failed(error: Unanswered) -> DependencyError:
+def _server(serve: ServeParams) -> Server:
     remedy = "start it: VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve BASE --enable-lora --max-lora-rank RANK"
-    return DependencyError("served model", f"{error} {error.said}".strip(), remedy)
+    return Server.of(serve, "served model", remedy)
+
+
+def _command(serve: ServeParams, path: str, body: dict[str, Any], done_already: str) -> None:
+    """Ask for something whose answer does not matter; a refusal that holds `done_already` is none."""
+    try:
+        _server(serve).ask(path, body, read=bytes)
+    except NoAnswer as error:
+        if done_already not in error.said:
+            raise

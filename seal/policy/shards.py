@@ -78,8 +78,7 @@ def whole(model: Any) -> Iterator[None]:
 
 def playing(policy: Any) -> AbstractContextManager[None]:
     """In which each process may let a policy act as often as it likes. One that a server plays for needs no weights."""
-    served = getattr(policy, "serve", None)
-    return nullcontext() if served and served.url else whole(policy.model)
+    return nullcontext() if policy.serve.url else whole(policy.model)
 
 
 def _set(variable: str) -> bool:

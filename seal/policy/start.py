@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ def write_start(
     params = read(POLICIES[kind], spec, "policy")
     if kind == "scripted":
         path.mkdir(parents=True, exist_ok=True)
-        said = {key: value for key, value in asdict(params).items() if value != ()}
+        said = {key: value for key, value in params if value != ()}
         (path / "policy.json").write_text(json.dumps(said, sort_keys=True) + "\n")
         return []
     if kind == "endpoint":
@@ -61,12 +60,10 @@ def _write_hf(
     resume_dir: Path | None,
 ) -> list[float]:
     from seal.policy.demonstrations import demonstrations
-    from seal.policy.hf import HFSpec, new_hf
+    from seal.policy.hf import new_hf
     from seal.policy.warmstart import sft
 
-    said, warm = asdict(params), params.warm_start
-    spec = HFSpec(**{name: said[name] for name in HFSpec.__dataclass_fields__ if name in said})
-    policy = new_hf(spec, serve=params.serve)
+    policy, warm = new_hf(params), params.warm_start
     losses: list[float] = []
     if warm.tasks:
         if env is None:

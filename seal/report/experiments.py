@@ -1,4 +1,4 @@
-"""What experiments found: as a text table, and as the page draws it."""
+"""What experiments found, and what their policies do elsewhere: as text tables, and as the page shows it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from seal.core.errors import ArtifactError
-from seal.experiment.results import SCHEMAS, mend, read_result
+from seal.experiment.results import SCHEMAS, mend, read_result, rows_like
 from seal.experiment.summary import whole
-from seal.report.tables import NONE, between, compact, text_table
+from seal.report.tables import NONE, Cells, between, compact, text_table
 from seal.store.files import atomic_file
 
 _DIFFERENCES = ("gain", "95%", "margin", "95%", "behind", "95%")
@@ -25,6 +27,18 @@ LEGEND = (
     "seed: over its scenarios alone); rollouts, tokens, updates: of training since the start, mean over seeds; turns:\n"
     "share of a task's user turns that are served"
 )
+TRANSFER_HEAD = ("tasks of", "arm", "seeds", "rounds", "start", "strict", "95%", "gain", "95%", "margin", "95%")
+TRANSFER_LEGEND = (
+    "strict: of policies trained at home, bare docs; gain: minus the start there; margin: minus the first arm"
+)
+TRANSFERS = pa.schema(
+    [("to", pa.string()), ("arm", pa.string()), ("seeds", pa.int64()), ("rounds", pa.int64())]
+    + [
+        (f"{name}{end}", pa.float64())
+        for name in ("start", "strict", "gain", "margin")
+        for end in ("", "_low", "_high")
+    ]
+)
 LABELS_LEGEND = (
     "share of bare test turns that fail by themselves, by primary label; mean over seeds, of one seed with its\n"
     "interval over scenarios"
@@ -33,21 +47,36 @@ LABELS_LEGEND = (
 
 def experiment_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows of seal.experiment.summary.summarise as text: tasks solved, then user turns served; a line an arm."""
-    tables = text_table(HEAD, experiment_rows(rows), LEFT), text_table(TURNS, turn_rows(rows), LEFT)
-    return "\n\n".join(tables) + "\n" + LEGEND
+    return "\n\n".join(text_table(*cells(rows)) for cells in (task_cells, turn_cells)) + "\n" + LEGEND
 
 
-def experiment_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The cells under HEAD."""
+def task_cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
+    """Tasks solved, and what it took; a row an arm."""
     last = [rounds[-1] for rounds in _by_arm(rows).values()]
     costs = [(f"{r['rollouts']:,.0f}", compact(round(r["tokens"])), f"{r['updates']:,.0f}") for r in last]
     others = [(estimate(r, "dev")[0], estimate(r, "on")[0]) for r in last]
-    return [(*cells, *other, *cost) for cells, other, cost in zip(_scores(rows, "strict"), others, costs, strict=True)]
+    parts = zip(_scores(rows, "strict"), others, costs, strict=True)
+    return HEAD, [(*cells, *other, *cost) for cells, other, cost in parts], LEFT
 
 
-def turn_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The cells under TURNS."""
-    return _scores(rows, "progress", "progress_")
+def turn_cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
+    """User turns served; a row an arm."""
+    return TURNS, _scores(rows, "progress", "progress_"), LEFT
+
+
+def transfer_table(rows: Sequence[Mapping[str, Any]], home: str) -> str:
+    """Rows of seal.experiment.transfer.summarise_transfer as text. `home`: the environment that was trained in."""
+    return text_table(*transfer_cells(rows, f"{home} (home)")) + "\n" + TRANSFER_LEGEND
+
+
+def transfer_cells(rows: Sequence[Mapping[str, Any]], home: str = "home") -> Cells:
+    """A row an environment and arm. `home`: what the environment that was trained in is called."""
+    cells = []
+    for row in rows:
+        margin = estimate(row, "margin", "+") if row["arm"] != rows[0]["arm"] else (NONE, "")
+        scores = estimate(row, "start")[0], *estimate(row, "strict"), *estimate(row, "gain", "+"), *margin
+        cells.append((row["to"] or home, row["arm"], str(row["seeds"]), str(row["rounds"]), *scores))
+    return TRANSFER_HEAD, cells, (0, 1)
 
 
 def label_table(records: Sequence[Mapping[str, Any]]) -> str:
@@ -137,11 +166,11 @@ def load_results(root: Path) -> list[Results]:
 
 def _load(folder: Path, name: str) -> Results:
     summary, labels = read_result(folder, "summary"), read_result(folder, "labels")
-    kept = {(row["arm"], row["seed"], row["round"]) for row in read_result(folder, "runs", ("arm", "seed", "round"))}
-    told = whole(kept)
-    runs = Counter((arm, depth) for arm, _, depth in told)
+    finished = {tuple(row.values()) for row in read_result(folder, "runs", ("arm", "seed", "round"))}
+    shown = whole(finished)
+    runs = Counter((arm, depth) for arm, _, depth in shown)
     labelled = {(row["arm"], row["seed"], row["round"]) for row in labels}
-    unknown = {(arm, depth) for arm, _, depth in labelled - kept}
+    unknown = {(arm, depth) for arm, _, depth in labelled - finished}
     if others := unknown | ({(row["arm"], row["depth"]) for row in summary} ^ runs.keys()):
         arm, depth = min(others)
         raise ArtifactError("results", f"{folder}: round {depth} of {arm} is not in all tables", mend(folder))
@@ -152,10 +181,22 @@ def _load(folder: Path, name: str) -> Results:
     trained = {arm: sum(n for (other, depth), n in runs.items() if other == arm and depth) for arm in last}
     for row in labels:
         arm, depth, label = row["arm"], row["round"], row["label"]
-        if (arm, row["seed"], depth) not in told:
+        if (arm, row["seed"], depth) not in shown:
             continue
         for place in (["start"] if arm == first and not depth else []) + ([arm] if depth == last[arm] else []):
             rates[place][label] = rates[place].get(label, 0.0) + (row["rate"] or 0.0) / runs[arm, depth]
         if row["pull"] is not None:
             pulled[arm][label] = pulled[arm].get(label, 0.0) + row["pull"] / trained[arm]
     return Results(name, summary, rates, pulled)
+
+
+def load_transfers(root: Path) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Every folder with a transfer table under `root`/results, by name, and its rows. Raises ArtifactError."""
+    folders = sorted(path.parent for path in (root / "results").rglob("transfer.parquet"))
+    return [(folder.relative_to(root / "results").as_posix(), read_transfer(folder)) for folder in folders]
+
+
+def read_transfer(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a folder's transfer table; none where it has none. Raises ArtifactError for a damaged one."""
+    path = folder / "transfer.parquet"
+    return rows_like(path, TRANSFERS) if path.exists() else []

@@ -18,21 +18,25 @@ from seal.core.types import Task
 from seal.interface.state import InterfaceState, Item
 from seal.report.data import Round, diff, lineages, load_rounds
 from seal.report.episodes import Episode, episode_html, examples
-from seal.report.experiments import HEAD as EXPERIMENT_HEAD
-from seal.report.experiments import LEFT as EXPERIMENT_LEFT
-from seal.report.experiments import LEGEND, TURNS, Results, curves, experiment_rows, load_results, turn_rows
+from seal.report.experiments import (
+    LEGEND,
+    TRANSFER_LEGEND,
+    Results,
+    curves,
+    load_results,
+    load_transfers,
+    task_cells,
+    transfer_cells,
+    turn_cells,
+)
 from seal.report.stored import stored_copying, stored_episodes, stored_tasks, stored_uplifts, stored_validation
-from seal.report.style import CSS
-from seal.report.tables import HEAD, LEFT, between, interval, label_movers, points, results_rows
-from seal.report.transfers import HEAD as TRANSFER_HEAD
-from seal.report.transfers import LEFT as TRANSFER_LEFT
-from seal.report.transfers import LEGEND as TRANSFER_LEGEND
-from seal.report.transfers import load_transfers, transfer_rows
+from seal.report.tables import HEAD, between, interval, label_movers, points, results_cells, score
 from seal.store.files import atomic_file
 from seal.workspace.views import MEND, missing_tables
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "pyarrow", "duckdb", "great-expectations", "bfcl-eval")
 MOST_CUES = 20
+STYLE = Path(__file__).with_name("style.css")  # no script, no font from elsewhere
 PROOF = Path("results", "inject.csv")  # of `seal diagnose --inject`
 
 
@@ -53,7 +57,7 @@ def page(root: Path) -> str:
     main = max(lineages(rounds), key=lambda line: (len(line), line[-1].metrics.get("dev", {}).get("mean", 0.0)))
     parts = [
         _header(rounds, main),
-        _section("Results", _results(rounds), _categories(rounds)),
+        _section("Results", _table(*results_cells(rounds), wrap=(len(HEAD) - 1,)), _categories(rounds)),
         _section("Plots", _plots(rounds, main, tasks)),
         _section("Rounds", *(_round(r, rounds, copying.get(r.id, ""), r is main[-1]) for r in rounds)),
         _section("Episodes", _episodes(main, tasks)),
@@ -61,9 +65,10 @@ def page(root: Path) -> str:
         _section("Can the labels be trusted?", _proof(root / PROOF)),
         _section("What ran", _provenance(root, rounds, tasks)),
     ]
+    style = STYLE.read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>SEAL report</title>\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>\n'
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
 
@@ -97,18 +102,13 @@ def _header(rounds: Sequence[Round], main: Sequence[Round]) -> str:
     )
 
 
-def _results(rounds: Sequence[Round]) -> str:
-    return _table(HEAD, results_rows(rounds), LEFT, wrap=(len(HEAD) - 1,))
-
-
 def _categories(rounds: Sequence[Round]) -> str:
     names = sorted({name for r in rounds for name in r.metrics.get("by_category", {})})
     if len(names) < 2:
         return ""
     rows = []
     for r in rounds:
-        found = [r.metrics.get("by_category", {}).get(name) for name in names]
-        rows.append((r.id, *(f"{points(e)} {interval(e)}" for e in found)))
+        rows.append((r.id, *(score(r.metrics.get("by_category", {}).get(name)) for name in names)))
     return f"<h3>Strict score by category</h3>{_table(('round', *names), rows)}"
 
 
@@ -189,11 +189,11 @@ def _labels(metrics: Mapping[str, Any], before: Mapping[str, float] | None) -> s
 
 
 def _interface(before: InterfaceState, r: Round) -> str:
-    added, removed, kept = diff(before, r.interface)
-    if not (added or removed or kept):
+    added, removed, unchanged = diff(before, r.interface)
+    if not (added or removed or unchanged):
         return '<p class="soft">The interface is bare.</p>'
     rows = [*(_cue("+", item) for item in added), *(_cue("-", item) for item in removed)]
-    head = f"<h3>Interface: {len(added)} added, {len(removed)} removed, {kept} kept</h3>"
+    head = f"<h3>Interface: {len(added)} added, {len(removed)} removed, {unchanged} kept</h3>"
     if not rows:
         return head
     return head + _table(("", "where", "target", "cue", "answers", "support"), rows, (0, 1, 2, 3, 4))
@@ -219,8 +219,8 @@ def _episodes(main: Sequence[Round], tasks: Mapping[str, Task]) -> str:
 
 
 def _example(main: Sequence[Round], label: str, before: Episode, after: Episode, is_open: bool) -> str:
-    outcome = "solved" if after.success else "still failing"
-    tag = f'<span class="tag {"good" if after.success else "bad"}">{outcome}</span>'
+    outcome = "solved" if after.judged.success else "still failing"
+    tag = f'<span class="tag {"good" if after.judged.success else "bad"}">{outcome}</span>'
     columns = "".join(
         f"<div><h3>{escape(r.id)}</h3>{episode_html(episode)}</div>"
         for r, episode in ((main[0], before), (main[-1], after))
@@ -245,15 +245,13 @@ def _experiment(results: Results) -> str:
          "turns pull the rest.", plots.label_shift(list(pulled.items()), f"pull-{key}")),
     ]  # fmt: skip
     drawn = "".join(_figure(*figure) for figure in figures)
-    table = _table(EXPERIMENT_HEAD, experiment_rows(results.summary), EXPERIMENT_LEFT)
-    table += _table(TURNS, turn_rows(results.summary), EXPERIMENT_LEFT)
+    table = _table(*task_cells(results.summary)) + _table(*turn_cells(results.summary))
     note = f'<p class="small soft">{escape(LEGEND)}</p>'
     return f'<h3>{escape(results.name)}</h3>{table}{note}<div class="plots">{drawn}</div>'
 
 
 def _transfer(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    table = _table(TRANSFER_HEAD, transfer_rows(rows), TRANSFER_LEFT)
-    return f'<h3>{escape(name)}</h3>{table}<p class="small soft">{escape(TRANSFER_LEGEND)}</p>'
+    return f'<h3>{escape(name)}</h3>{_table(*transfer_cells(rows))}<p class="small soft">{escape(TRANSFER_LEGEND)}</p>'
 
 
 def _proof(path: Path) -> str:

@@ -1,10 +1,10 @@
-"""Stored rollouts with all that is known of them, and the label rates they make, for other tools."""
+"""Stored rollouts, judged or not yet, with all that is known of them, and the label rates they make."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seal.core.types import Diagnosis, Json, Step, Verdict
+from seal.core.types import Diagnosis, Json, Step, Task, UserTurn, Verdict
 from seal.store import rows as nouns
 from seal.workspace.views import rows
 
@@ -33,21 +33,51 @@ WHERE round = $round AND phase = $phase AND success IS NOT NULL GROUP BY ALL ORD
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A stored rollout: `row` of the view trajectories, its environment, what the user said, and what was found."""
+    """A stored rollout: `row` of the view trajectories, its task where that is stored, what was done and found."""
 
     row: Mapping[str, Json]
-    env: str = ""
-    messages: Sequence[str] = ()
-    steps: Sequence[Step] = ()
-    verdicts: Sequence[Verdict] = ()
-    diagnoses: Sequence[Diagnosis] = ()
+    task: Task | None
+    steps: Sequence[Step]
+    verdicts: Sequence[Verdict]
+    diagnoses: Sequence[Diagnosis]
+
+    @property
+    def env(self) -> str:
+        return self.task.env if self.task else ""
+
+    def turns(self) -> "list[Turn]":
+        """All user turns that anything is known of."""
+        known = (item.turn + 1 for items in (self.steps, self.verdicts, self.diagnoses) for item in items)
+        n = max(self.row["n_turns"] or 0, *known, 0)
+        return turns_of(n, self.task, self.steps, self.verdicts, self.diagnoses)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One user turn of a rollout; `user`: what the task holds of it, if anything."""
+
+    number: int
+    user: UserTurn | None
+    steps: Sequence[Step]
+    verdict: Verdict | None
+    diagnoses: Sequence[Diagnosis]
+
+
+def turns_of(
+    n: int, task: Task | None, steps: Iterable[Step], verdicts: Iterable[Verdict], diagnoses: Iterable[Diagnosis]
+) -> list[Turn]:
+    """The first `n` user turns, each with what belongs to it."""
+    users = dict(enumerate(task.turns)) if task else {}
+    of_turn = {verdict.turn: verdict for verdict in verdicts}
+    return [
+        Turn(i, users.get(i), [s for s in steps if s.turn == i], of_turn.get(i), [d for d in diagnoses if d.turn == i])
+        for i in range(n)
+    ]
 
 
 def played(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str, rollout: str = "") -> Iterator[Played]:
     """The rollouts of a round and phase by task and sample, with all that is known of them; `rollout`: that one."""
-    where, values = "round = ? AND phase = ?", [round_id, phase]
-    if rollout:
-        where, values = f"{where} AND rollout_id = ?", [*values, rollout]
+    where, values = "round = ? AND phase = ? AND ? IN ('', rollout_id)", [round_id, phase, rollout]
 
     def of(table: str, order: str, noun: Callable[[Any], Any]) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
@@ -58,13 +88,13 @@ def played(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str, rollout:
     steps = of("steps", "turn, step", nouns.step_of)
     verdicts = of("verdicts", "turn", nouns.verdict_of)
     diagnoses = of("diagnoses", "turn, rank", nouns.diagnosis_of)
-    tasks = {row["task_id"]: row for row in rows(con, "SELECT task_id, env, turns FROM stored.tasks ORDER BY env")}
+    chosen = f"SELECT task_id FROM trajectories WHERE {where}"
+    stored = rows(con, f"SELECT * FROM stored.tasks WHERE task_id IN ({chosen}) ORDER BY env", values)
+    tasks = {row["task_id"]: nouns.task_of(row) for row in stored}
     order = "train_step, task_id, sample, rollout_id"
     for row in rows(con, f"SELECT * FROM trajectories WHERE {where} ORDER BY {order}", values):
-        task, key = tasks.get(row["task_id"], {}), row["rollout_id"]
-        messages = [turn["message"] for turn in task.get("turns", ())]
-        found = (steps.get(key, ()), verdicts.get(key, ()), diagnoses.get(key, ()))
-        yield Played(row, task.get("env", ""), messages, *found)
+        found = (of_rollout.get(row["rollout_id"], ()) for of_rollout in (steps, verdicts, diagnoses))
+        yield Played(row, tasks.get(row["task_id"]), *found)
 
 
 def label_rates(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str) -> dict[str, Points]:

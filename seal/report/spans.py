@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seal.core.labels import FAILURES
-from seal.core.types import Call, Diagnosis, Json, Result, Step, Verdict
-from seal.report.played import Played
+from seal.core.types import Call, Diagnosis, Json, Result, Step
+from seal.report.played import Played, Turn
+from seal.store.rows import fields_of
 
 TICK = 1_000_000  # nanoseconds
 MOST = 10_000  # characters of a text
@@ -45,7 +46,7 @@ def spans_of(played: Played, start: int, content: bool = False) -> list[Span]:
     rollout_id, now = played.row["rollout_id"], start
     root = _digest(f"{rollout_id}/", 8)
     found: list[Span] = []
-    for turn in range(_n_turns(played)):
+    for turn in played.turns():
         spans = list(_turn(played, turn, root, now, content))
         now = spans[0].end
         found += spans
@@ -58,36 +59,28 @@ def spans_of(played: Played, start: int, content: bool = False) -> list[Span]:
     ]
 
 
-def _turn(played: Played, turn: int, root: int, now: int, content: bool) -> Iterator[Span]:
+def _turn(played: Played, turn: Turn, root: int, now: int, content: bool) -> Iterator[Span]:
     """The turn's span, then its calls'."""
-    own = _digest(f"{played.row['rollout_id']}/{turn}", 8)
-    steps = [step for step in played.steps if step.turn == turn]
-    verdict = next((v for v in played.verdicts if v.turn == turn), None)
-    diagnoses = [d for d in played.diagnoses if d.turn == turn]
-    start, calls = now, []
-    for step in steps:
+    id_ = f"{played.row['rollout_id']}/{turn.number}"
+    own, start, calls = _digest(id_, 8), now, []
+    for step in turn.steps:
         now += TICK
         for i, call in enumerate(step.calls):
             result = step.results[i] if i < len(step.results) else None
-            place = f"{played.row['rollout_id']}/{turn}/{step.step}/{i}"
-            blamed = [d for d in diagnoses if d.tool == call.name and d.step in (-1, step.step)]
-            attributes = {**_common(played), **_call(place, call, result, turn, step.step, blamed, content)}
+            place = f"{id_}/{step.step}/{i}"
+            blamed = [d for d in turn.diagnoses if d.tool == call.name and d.step in (-1, step.step)]
+            attributes = {**_common(played), **_call(place, call, result, step, blamed, content)}
             error = result.error_kind if result else ""
             name = _named("execute_tool", call.name)
             calls.append(Span(name, _digest(place, 8), own, now, now + TICK, attributes, error))
             now += TICK
-    primary = next((d for d in diagnoses if d.primary), None)
+    verdict, primary = turn.verdict, next((d for d in turn.diagnoses if d.primary), None)
     failed = (verdict is not None and not verdict.valid) or (verdict is None and primary and primary.label in FAILURES)
     error = (primary.label if primary else "turn_failed") if failed else ""
-    said = _texts(played, turn, steps, diagnoses, verdict) if content else {}
-    attributes = {**_common(played), **_agent(played, turn, steps), **_found(diagnoses, verdict), **said}
+    said = _texts(turn) if content else {}
+    attributes = {**_common(played), **_agent(played, turn), **_found(turn, primary), **said}
     yield Span(_named("invoke_agent", "seal"), own, root, start, max(now, start + TICK), attributes, str(error))
     yield from calls
-
-
-def _n_turns(played: Played) -> int:
-    known = (item.turn + 1 for items in (played.steps, played.verdicts, played.diagnoses) for item in items)
-    return max(played.row["n_turns"] or 0, *known, 0)
 
 
 def _common(played: Played) -> Attributes:
@@ -112,8 +105,8 @@ def _rollout(played: Played) -> Attributes:
     }
 
 
-def _agent(played: Played, turn: int, steps: Sequence[Step]) -> Attributes:
-    row, errors = played.row, [error.kind for step in steps for error in step.errors]
+def _agent(played: Played, turn: Turn) -> Attributes:
+    row, errors = played.row, [error.kind for step in turn.steps for error in step.errors]
     return {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": "seal",
@@ -121,24 +114,22 @@ def _agent(played: Played, turn: int, steps: Sequence[Step]) -> Attributes:
         "gen_ai.agent.version": row["policy_hash"],
         "gen_ai.request.model": row["policy_hash"],
         "gen_ai.request.seed": row["seed"],
-        "seal.turn": turn,
-        "seal.n_steps": len(steps),
+        "seal.turn": turn.number,
+        "seal.n_steps": len(turn.steps),
         **({"seal.call_errors": errors} if errors else {}),
     }
 
 
-def _found(diagnoses: Sequence[Diagnosis], verdict: Verdict | None) -> Attributes:
+def _found(turn: Turn, primary: Diagnosis | None) -> Attributes:
     """The verdict; the primary label by itself; all labels as lists of one length, place by place."""
-    first = next((d for d in diagnoses if d.primary), None)
     found: Attributes = {}
-    if verdict:
-        for name in ("valid", "state_ok", "response_ok", "confidence"):
-            found[f"seal.verdict.{name}"] = getattr(verdict, name)
-    if first:
-        found["seal.label"] = str(first.label)
-        for name in ("detail", "tool", "parameter", "step", "root", "confidence"):
-            found[f"seal.label.{name}"] = getattr(first, name)
-    return {**found, **_labels(diagnoses)}
+    if turn.verdict:
+        values = fields_of(turn.verdict, ("valid", "state_ok", "response_ok", "confidence"))
+        found |= {f"seal.verdict.{name}": value for name, value in values.items()}
+    if primary:
+        values = fields_of(primary, ("detail", "tool", "parameter", "step", "root", "confidence"))
+        found |= {"seal.label": str(primary.label), **{f"seal.label.{name}": value for name, value in values.items()}}
+    return {**found, **_labels(turn.diagnoses)}
 
 
 def _labels(diagnoses: Sequence[Diagnosis]) -> Attributes:
@@ -153,15 +144,15 @@ def _labels(diagnoses: Sequence[Diagnosis]) -> Attributes:
 
 
 def _call(
-    place: str, call: Call, result: Result | None, turn: int, step: int, blamed: Sequence[Diagnosis], content: bool
+    place: str, call: Call, result: Result | None, step: Step, blamed: Sequence[Diagnosis], content: bool
 ) -> Attributes:
     found = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": call.name,
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": place,
-        "seal.turn": turn,
-        "seal.step": step,
+        "seal.turn": step.turn,
+        "seal.step": step.step,
         **_labels(blamed),
     }
     if content:
@@ -171,17 +162,14 @@ def _call(
     return found
 
 
-def _texts(
-    played: Played, turn: int, steps: Sequence[Step], diagnoses: Sequence[Diagnosis], verdict: Verdict | None
-) -> Attributes:
+def _texts(turn: Turn) -> Attributes:
     """What was said, by the conventions' schemas of messages, and the evidence of labels and verdict."""
-    message = played.messages[turn] if turn < len(played.messages) else ""
-    last = steps[-1].text if steps else ""
-    found = {"gen_ai.input.messages": _json([_message("user", message)])}
-    if steps:
-        found["gen_ai.output.messages"] = _json([{**_message("assistant", last), "finish_reason": "stop"}])
-    found["seal.evidence"] = [_json(dict(d.evidence)) for d in diagnoses]
-    return {**found, **({"seal.verdict.evidence": _json(dict(verdict.evidence))} if verdict else {})}
+    found: Attributes = {"gen_ai.input.messages": _json([_message("user", turn.user.message if turn.user else "")])}
+    if turn.steps:
+        last = _message("assistant", turn.steps[-1].text)
+        found["gen_ai.output.messages"] = _json([{**last, "finish_reason": "stop"}])
+    found["seal.evidence"] = [_json(dict(d.evidence)) for d in turn.diagnoses]
+    return {**found, **({"seal.verdict.evidence": _json(dict(turn.verdict.evidence))} if turn.verdict else {})}
 
 
 def _message(role: str, text: str) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from seal.core.judged import Judged
 from seal.core.types import Json, Task
 from seal.evolve.uplift import MIN_TASKS, uplifts
 from seal.report.data import Round
-from seal.report.episodes import Episode, episodes_of
+from seal.report.episodes import Episode
 from seal.store.judged import read_judged
 from seal.store.tables import tasks_of
 from seal.workspace.lineage import tasks_path
@@ -30,7 +30,9 @@ def stored_episodes(r: Round, tasks: Mapping[str, Task], split: str = "test") ->
     folder = r.folder / "evaluate"
     if not tasks or not (folder / "trajectories.parquet").exists():
         return []
-    return episodes_of(tasks, read_judged(folder, folder, folder, trains=False), split=split)
+    judged = read_judged(folder, folder, folder, trains=False)
+    found = [Episode(tasks[j.rollout.task_id], j) for j in judged if j.bare and not j.rollout.sample]
+    return sorted((e for e in found if e.task.split == split), key=lambda e: e.task.task_id)
 
 
 def stored_uplifts(line: Sequence[Round], tasks: Mapping[str, Task], most: int) -> list[tuple[str, Interval]]:

@@ -1,4 +1,4 @@
-"""The results of all rounds as a text table."""
+"""Cells of tables, how numbers stand in them, and the table of all rounds' results."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,30 +6,19 @@ from typing import Any
 
 from seal.report.data import Round, load_rounds
 
+Cells = tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]  # head, rows, places that align left
 HEAD = (
-    "round",
-    "parent",
-    "strict",
-    "95%",
-    "gain",
-    "95%",
-    "dev",
-    "on",
-    "on-off",
-    "cues",
-    "rollouts",
-    "tokens",
+    *("round", "parent", "strict", "95%", "gain", "95%", "dev", "on", "on-off", "cues", "rollouts", "tokens"),
     "labels that moved",
 )
-LEFT = (0, 1, 12)
 NONE = "-"
 
 
 def results_table(root: Path = Path(), movers: int = 2) -> str:
     """One line a round: scores in percent, differences in points. Raises ArtifactError when nothing is evaluated."""
     rounds = load_rounds(root)
-    table = text_table(HEAD, results_rows(rounds, movers), LEFT)
-    return "\n".join([table, LEGEND, *clean_scores(rounds), *idle_scores(rounds)])
+    table = text_table(*results_cells(rounds, movers))
+    return "\n".join([table, LEGEND, *clean_scores(rounds), *do_nothing_scores(rounds)])
 
 
 LEGEND = (
@@ -39,24 +28,25 @@ LEGEND = (
 )
 
 
-def results_rows(rounds: Sequence[Round], movers: int = 2) -> list[tuple[str, ...]]:
-    """The cells under HEAD."""
+def results_cells(rounds: Sequence[Round], movers: int = 2) -> Cells:
+    """A row a round."""
     by_id = {r.id: r for r in rounds}
-    return [_row(r, by_id[r.parent].metrics if r.parent in by_id else None, movers) for r in rounds]
+    rows = [_row(r, by_id[r.parent].metrics if r.parent in by_id else None, movers) for r in rounds]
+    return HEAD, rows, (0, 1, len(HEAD) - 1)
 
 
 def clean_scores(rounds: Sequence[Round]) -> list[str]:
     """One line with the strict scores without the tasks known to be bad; none where no such task was played."""
     scores = [(r.id, r.metrics["clean"]) for r in rounds if "clean" in r.metrics]
-    told = ", ".join(f"{id_} {points(clean)} {interval(clean)} of {clean['n']}" for id_, clean in scores)
-    return [f"strict without tasks known to be bad: {told}"] if told else []
+    listed = ", ".join(f"{id_} {score(clean)} of {clean['n']}" for id_, clean in scores)
+    return [f"strict without tasks known to be bad: {listed}"] if listed else []
 
 
-def idle_scores(rounds: Sequence[Round]) -> list[str]:
+def do_nothing_scores(rounds: Sequence[Round]) -> list[str]:
     """One line with what a policy that does nothing scores on the same tasks; none where that was not measured."""
     scores = [(r.id, r.metrics["do_nothing"]) for r in rounds if "do_nothing" in r.metrics]
-    told = ", ".join(f"{id_} {points(nothing)} of {nothing['n']}" for id_, nothing in scores)
-    return [f"doing nothing scores: {told}"] if told else []
+    listed = ", ".join(f"{id_} {points(nothing)} of {nothing['n']}" for id_, nothing in scores)
+    return [f"doing nothing scores: {listed}"] if listed else []
 
 
 def _row(r: Round, parent: Mapping[str, Any] | None, movers: int) -> tuple[str, ...]:
@@ -96,6 +86,11 @@ def points(estimate: Mapping[str, float] | None, sign: str = "") -> str:
 def interval(estimate: Mapping[str, float] | None, sign: str = "") -> str:
     """Its interval in percent."""
     return between(estimate["low"], estimate["high"], sign) if estimate and estimate.get("n", 1) else ""
+
+
+def score(estimate: Mapping[str, float] | None, sign: str = "") -> str:
+    """The mean and its interval in percent."""
+    return f"{points(estimate, sign)} {interval(estimate, sign)}"
 
 
 def between(low: float, high: float, sign: str = "") -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from seal.core.types import Call, Mode, Result, Rollout, Step, Task, Tokens
-from seal.env.base import Environment, converse, speech
+from seal.env.base import Environment
 from seal.interface.feedback import Repeats
 from seal.interface.state import InterfaceState
 from seal.interface.view import View
@@ -35,26 +35,26 @@ class Episode:
         self._interface_hash = interface.hash if request.mode != "off" else "bare"
         self._view = View(env, request.task, interface, request.mode, request.dropped)
         self._bare = View(env, request.task, interface, "off") if request.mode != "off" else self._view
-        self._session = converse(env, request.task, request.seed)
+        self._session = env.open_live(request.task, request.seed)
         self._ledger = Ledger() if policy.codec else None
         self._steps: list[Step] = []
         self._results: tuple[Result, ...] = ()
         self._repeats = Repeats()
         self._memory: dict[str, Any] = {}
-        self._turn, self._step, self._opened = 0, 0, 0
+        self._turn, self._step, self._greeted = 0, 0, 0
         if policy.codec:
             prompts = [policy.codec.prompt(view.docs(0), view.hints()) for view in (self._view, self._bare)]
-            self._ledger.told(*prompts, turn=0)
+            self._ledger.add_shown(*prompts, turn=0)
         self._open_turn()
         while not self.stop_reason and self._turn < request.start_turn:
             self._play_gold()
-        for text in getattr(self._session, "opening", ()):
+        for text in self._session.greeting:
             self._say(text)
-            self._opened += 1
+            self._greeted += 1
 
     def observation(self) -> Observation:
         context = self._ledger.context if self._ledger else []
-        r, step = self.request, self._step - self._opened
+        r, step = self.request, self._step - self._greeted
         return Observation(r.task, r.sample, r.seed, self._turn, step, self._results, context, self._memory)
 
     def take(self, action: Action) -> None:
@@ -62,7 +62,7 @@ class Episode:
         if action.finish == "overflow":
             return self._stop("context_overflow")
         if self._ledger:
-            self._ledger.sampled(action.ids, action.logprobs, self._turn)
+            self._ledger.add_sampled(action.ids, action.logprobs, self._turn)
         self._run(action.text, truncated=action.finish == "length")
 
     def rollout(self) -> Rollout:
@@ -84,32 +84,32 @@ class Episode:
     def _run(self, text: str, truncated: bool = False) -> None:
         docs = self._env.docs(self.request.task, self._turn)
         parsed = parse(text, self._policy.format, docs)
-        said = speech(self._session, text) if parsed.end_of_turn else None
-        if said:
-            parsed = replace(parsed, calls=(said,), end_of_turn=False)
+        message = self._session.message_call(text) if parsed.end_of_turn else None
+        if message:
+            parsed = replace(parsed, calls=(message,), end_of_turn=False)
         results = tuple(self._execute(call) for call in parsed.calls)
         self._steps.append(Step(self._turn, self._step, text, parsed.calls, parsed.errors, results))
         self._results = results
         self._step += 1
         if truncated:
             self._stop("turn_token_limit")
-        elif over := getattr(self._session, "over", ""):
-            self._stop(over)
+        elif self._session.stop_reason:
+            self._stop(self._session.stop_reason)
         elif parsed.end_of_turn:
             self._turn, self._step, self._results = self._turn + 1, 0, ()
             self._open_turn()
         elif self._step >= self._env.max_steps_per_turn:
             self._stop("step_limit")
-        elif self._ledger and said:
+        elif self._ledger and message:
             answer = self._policy.codec.user(results[0].shown, ())
-            self._ledger.told(answer, answer, self._turn)
+            self._ledger.add_shown(answer, answer, self._turn)
         elif self._ledger:
             shown = [result.shown for result in results]
             shown += [self._view.shown_error(error, self._turn) for error in parsed.errors]
             raw = [result.raw if result.error_kind else result.shown for result in results]
             raw += [self._bare.shown_error(error, self._turn) for error in parsed.errors]
             encode = self._policy.codec.results
-            self._ledger.told(encode(shown), encode(raw), self._turn, recovery=shown != raw)
+            self._ledger.add_shown(encode(shown), encode(raw), self._turn, recovery=shown != raw)
 
     def _execute(self, call: Call) -> Result:
         result = self._session.call(call)
@@ -125,7 +125,7 @@ class Episode:
         elif self._ledger:
             message, encode = task.turns[self._turn].message, self._policy.codec.user
             views = [view.revealed(self._turn) for view in (self._view, self._bare)]
-            self._ledger.told(*(encode(message, revealed) for revealed in views), turn=self._turn)
+            self._ledger.add_shown(*(encode(message, revealed) for revealed in views), turn=self._turn)
 
     def _stop(self, reason: str) -> None:
         self.stop_reason = reason
@@ -141,5 +141,5 @@ class Episode:
         """Words put into the policy's mouth: read, never trained on."""
         if self._ledger:
             ids = self._policy.codec.encode_action(text)
-            self._ledger.told(ids, ids, self._turn)
+            self._ledger.add_shown(ids, ids, self._turn)
         self._run(text)

@@ -23,7 +23,7 @@ class Ledger:
         self._recovery_shown = False
         self._sampled = 0
 
-    def told(self, shown: Sequence[int], bare: Sequence[int], turn: int, recovery: bool = False) -> None:
+    def add_shown(self, shown: Sequence[int], bare: Sequence[int], turn: int, recovery: bool = False) -> None:
         """The environment wrote a segment. `recovery`: it holds interface text that docs do not explain."""
         self.context += shown
         self._recovery_shown |= recovery
@@ -37,7 +37,7 @@ class Ledger:
         self._turns += [turn] * len(shown)
         self._after_recovery += [0] * len(shown)
 
-    def sampled(self, ids: Sequence[int], logprobs: Sequence[float], turn: int) -> None:
+    def add_sampled(self, ids: Sequence[int], logprobs: Sequence[float], turn: int) -> None:
         """The policy sampled a segment."""
         self.context += ids
         self._sampled += len(ids)

@@ -1,103 +1,111 @@
 """What an environment takes in params.yaml."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from seal.settings.typed import URL, later, ranged
+from seal.settings.servers import ModelServer, OptionalUrl
+from seal.settings.typed import Absent, Settings, ranged
 
 
-@dataclass(frozen=True, slots=True)
-class DomainParams:
-    """A built-in domain: seed of its task generator, number of scenarios a split, and the share of its hidden facts
-    that the bare docs tell after all (the facts told at a lower share are among those at a higher one)."""
+class DomainParams(Settings):
+    """A built-in domain."""
 
     seed: int = ranged(0, 0)
+    "Of its generator of tasks."
     train: int = ranged(60, 1)
+    "Scenarios to learn from; each has several tasks."
     dev: int = ranged(15, 0)
+    "Scenarios that decide which round is best."
     test: int = ranged(50, 1)
-    told: float = later(0.0, 0.0, 0.0, 1.0)
+    "Held-out scenarios."
+    told: Annotated[float, Absent(0.0)] = ranged(0.0, 0.0, 1.0)
+    "Share of the hidden facts that the bare docs tell after all; a higher share tells those of a lower one, too."
 
 
-@dataclass(frozen=True, slots=True)
-class BfclParams:
+class BfclParams(Settings):
     """BFCL V3 multi-turn has nothing to set: its tasks and its split are pinned."""
 
 
-@dataclass(frozen=True, slots=True)
-class BfclMemoryParams:
-    """BFCL V4 memory: which of the backends kv, rec_sum and vector (its model is a package of its own) are asked."""
+class BfclMemoryParams(Settings):
+    """BFCL V4 memory."""
 
     backends: tuple[str, ...] = ("kv", "rec_sum")
+    "Which of kv, rec_sum and vector (its model is a package of its own) are asked."
 
 
-@dataclass(frozen=True, slots=True)
-class BfclWebParams:
-    """BFCL V4 web search: `hosts` that pages may be fetched from ("sources": those that the benchmark's notes name;
-    "*": every public one, as officially), and the `seconds` and `max_bytes` of one page."""
+class BfclWebParams(Settings):
+    """BFCL V4 web search."""
 
     hosts: tuple[str, ...] = ("sources",)
+    """Hosts that pages may be fetched from; sources: those that the benchmark's notes name; *: every public one, as
+    officially."""
     seconds: float = ranged(20.0, 0.1, 600.0)
+    "How long fetching one page may take."
     max_bytes: int = ranged(2_000_000, 1)
+    "Most bytes of one page."
 
 
-@dataclass(frozen=True, slots=True)
-class McpParams:
-    """An MCP server over stdio: its command, and two of its own tools that the policy does not see.
-
-    `reset` takes a task's state as its arguments and starts the world anew (without it every rollout starts a process);
-    `state` tells the public state as JSON. `seconds`: a call may take; `servers`: how many may run at once.
-    """
+class McpParams(Settings):
+    """An MCP server over stdio."""
 
     command: tuple[str, ...] = ()
+    "What starts it: a program and its arguments."
     reset: str = ""
+    """A tool of its own that the policy does not see: takes a task's state as its arguments and starts the world anew
+    (without it every rollout starts a process)."""
     state: str = ""
+    "A tool of its own that the policy does not see: tells the public state as JSON."
     seconds: float = ranged(10.0, 0.1)
+    "How long a call may take."
     servers: int = ranged(8, 2, 256)
+    "How many may run at once."
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeParams:
-    """A judge model behind `url` (OpenAI-compatible, up to /v1). `key_env` names the variable that holds its key."""
+class JudgeParams(ModelServer):
+    """A model that judges turns."""
 
-    url: str = field(default="", metadata=URL)
-    model: str = ""
-    key_env: str = ""
-    seconds: float = ranged(60.0, 0.1)
     cache: str = ".seal/judge"
+    "The folder that keeps the answers."
 
 
-@dataclass(frozen=True, slots=True)
-class CustomParams:
-    """Tools of the user's own: a Python `module` (my_pkg.my_tools, or my_pkg.my_tools:Class), or an `mcp` server.
-
-    `tasks`: a YAML or Parquet file beside the module (default: tasks.yaml). `version`: raise it when the tools or the
-    tasks change, and DVC runs what stands on them again. `seconds` of computing: a call may take. See docs/custom.md.
-    """
+class CustomParams(Settings):
+    """Tools of the user's own: a Python module, or an MCP server. See docs/custom.md."""
 
     module: str = ""
-    mcp: McpParams = field(default_factory=McpParams)
+    "my_pkg.my_tools, or my_pkg.my_tools:Class."
+    mcp: McpParams = McpParams()
+    "The server, instead of a module."
     tasks: str = "tasks.yaml"
+    "A YAML or Parquet file beside the module."
     version: int = ranged(1, 0)
+    "Raise it when the tools or the tasks change, and DVC runs again what stands on them."
     seconds: float = ranged(1.0, 0.01, 600.0)
+    "Of computing that a call may take."
     max_steps_per_turn: int = ranged(10, 1, 1000)
-    judge: JudgeParams = field(default_factory=JudgeParams)
+    "Outputs of the policy in one user turn."
+    judge: JudgeParams = JudgeParams()
+    "Who judges the turns whose `check` is judge."
 
 
-@dataclass(frozen=True, slots=True)
-class Tau2Params:
-    """tau2-bench. `user`: scripted (does literally what it is told), endpoint (`model` at `url`, OpenAI-compatible, up
-    to /v1, plays it; answers are kept under `cache`), or solo (nobody; the policy has both sides' tools; telecom's)."""
+class Tau2Params(Settings):
+    """tau2-bench."""
 
     domain: Literal["all", "retail", "airline", "telecom"] = "all"
+    "Which of its domains."
     user: Literal["scripted", "endpoint", "solo"] = "scripted"
-    url: str = field(default="", metadata=URL)
+    """Who plays the user: a script that does literally what it is told, a model behind an endpoint, or nobody (solo:
+    the policy has both sides' tools; of telecom)."""
+    url: OptionalUrl = ""
+    "Of the user's model: its server, OpenAI-compatible, up to /v1."
     model: str = ""
+    "The user's model by its name on that server."
     temperature: float = ranged(0.0, 0.0, 2.0)
+    "Of the user's model."
     cache: str = ".seal/users"
+    "The folder that keeps the answers."
 
 
-ENVS: Mapping[str, type] = {
+ENVS: Mapping[str, type[Settings]] = {
     "shop": DomainParams,
     "compliance": DomainParams,
     "bfcl": BfclParams,

@@ -10,47 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.settings.envs import ENVS
+from seal.settings.evolve import DiagnoseParams, EvolveParams, GateParams  # noqa: F401  offered from here as well
+from seal.settings.play import CollectParams, EvaluateParams  # noqa: F401
 from seal.settings.policies import POLICIES, UNTRAINED
-from seal.settings.rounds import (
-    RECIPE,
-    CollectParams,
-    Defaults,
-    DiagnoseParams,
-    EvaluateParams,
-    EvolveParams,
-    FlowParams,
-    GateParams,
-    Round,
-    RunParams,
-    Start,
-    TrainParams,
-)
+from seal.settings.rounds import RECIPE, Defaults, FlowParams, Round, RunParams, Start
+from seal.settings.train import TrainParams
 from seal.settings.typed import check_keys, read
-
-__all__ = [
-    "CollectParams",
-    "Defaults",
-    "DiagnoseParams",
-    "EvaluateParams",
-    "EvolveParams",
-    "FlowParams",
-    "GateParams",
-    "Params",
-    "RECIPE",
-    "Round",
-    "RunParams",
-    "Start",
-    "TrainParams",
-    "check_round",
-    "check_trains",
-    "load_params",
-    "load_yaml",
-    "parse_params",
-    "yaml_fault",
-]
 
 ROUND_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")  # names a folder and stages
 
@@ -71,16 +42,21 @@ def parse_params(data: Any) -> Params:
     """Typed parameters of a loaded params.yaml. Raises ParamError for the first thing that is wrong."""
     if not isinstance(data, Mapping):
         raise ParamError("params.yaml", type(data).__name__, "write a mapping with run, envs, starts, defaults, rounds")
-    check_keys(data, ["run", "flow", "envs", "starts", "defaults", "rounds"], "")
-    envs, starts, rounds = (_mapping(data, key) for key in ("envs", "starts", "rounds"))
-    check_keys(envs, list(ENVS), "envs")
+    names = ["run", "flow", "envs", "starts", "defaults", "rounds"]
+    check_keys(data, names, "")
+    # A name with nothing behind it has no entries; no other emptiness (`[]`, false) means that.
+    sections = {name: {} if data.get(name) is None else data[name] for name in names}
+    for name in ("envs", "starts", "rounds"):
+        if not isinstance(sections[name], Mapping):
+            raise ParamError(name, sections[name], "write a mapping of names to entries, or nothing")
+    check_keys(sections["envs"], list(ENVS), "envs")
     params = Params(
-        run=read(RunParams, _given(data.get("run")), "run"),
-        flow=read(FlowParams, _given(data.get("flow")), "flow"),
-        envs={name: read(ENVS[name], _given(entry), f"envs.{name}") for name, entry in envs.items()},
-        starts={name: read(Start, entry, f"starts.{name}", complete=True) for name, entry in starts.items()},
-        defaults=read(Defaults, _given(data.get("defaults")), "defaults"),
-        rounds={name: read(Round, entry, f"rounds.{name}", complete=True) for name, entry in rounds.items()},
+        run=read(RunParams, sections["run"], "run"),
+        flow=read(FlowParams, sections["flow"], "flow"),
+        envs={k: read(ENVS[k], {} if entry is None else entry, f"envs.{k}") for k, entry in sections["envs"].items()},
+        starts={k: read(Start, entry, f"starts.{k}", complete=True) for k, entry in sections["starts"].items()},
+        defaults=read(Defaults, sections["defaults"], "defaults"),
+        rounds={k: read(Round, entry, f"rounds.{k}", complete=True) for k, entry in sections["rounds"].items()},
     )
     _check(params)
     return params
@@ -93,9 +69,6 @@ def load_params(path: Path) -> Params:
 
 def load_yaml(path: Path, thing: str = "parameters") -> Any:
     """The plain content of a YAML file, which is `thing`. Raises ParamError when there is none or it does not parse."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
         return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -103,31 +76,21 @@ def load_yaml(path: Path, thing: str = "parameters") -> Any:
     except OSError as error:
         raise ParamError(thing, f"{path}: {error.strerror}", "name a YAML file that can be read") from None
     except (YAMLError, ValueError, RecursionError) as error:
-        line = f"line {mark.line + 1}: " if (mark := getattr(error, "problem_mark", None)) else ""
+        mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
+        line = f"line {mark.line + 1}: " if mark else ""
         raise ParamError(thing, f"{path}: {line}{yaml_fault(error)}", "mend the YAML") from None
 
 
 def yaml_fault(error: Exception) -> str:
     """What is wrong with a YAML text, without the text around it and the advice of ruamel."""
-    return (getattr(error, "problem", None) or str(error)).partition("\n")[0]
-
-
-def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = _given(data.get(key))
-    if not isinstance(value, Mapping):
-        raise ParamError(key, value, "write a mapping of names to entries, or nothing")
-    return value
-
-
-def _given(value: Any) -> Any:
-    """What a key says; no entries where nothing stands behind it, and nothing else (`[]`, false) means that."""
-    return {} if value is None else value
+    problem = error.problem if isinstance(error, MarkedYAMLError) else None
+    return (problem or str(error)).partition("\n")[0]
 
 
 def _check(params: Params) -> None:
     """What single fields cannot say: ids, lineage, and fields that must fit each other."""
-    for section in ("starts", "rounds"):
-        for name in getattr(params, section):
+    for section, names in (("starts", params.starts), ("rounds", params.rounds)):
+        for name in names:
             if not isinstance(name, str) or not ROUND_ID.fullmatch(name):
                 remedy = "name it by a letter, then letters, digits, _ or - (small), 64 at most"
                 raise ParamError(f"{section}.{name}", "empty" if name == "" else name, remedy)

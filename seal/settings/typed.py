@@ -1,140 +1,184 @@
-"""Reading frozen dataclasses from plain mappings: unknown keys, wrong types and values out of range are ParamErrors.
-
-Understood annotations: bool, int, float, str, Literal, tuple[T, ...], tuple[T, T], Mapping[str, T], dataclasses, and
-unions of them. A field's metadata may hold `low` and `high` (inclusive) for its number or numbers, `url` for its text.
-"""
+"""What all settings share: immutable pydantic models, and one clear ParamError for the first thing that is wrong."""
 
 import difflib
 import re
-import types
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, field, fields, is_dataclass
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from annotated_types import Ge, Le, MaxLen
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from seal.core.errors import ParamError
 
-T = TypeVar("T")
+S = TypeVar("S", bound="Settings")
 MOST = 2**31  # no setting is larger, so that infinity is none, and sizes fit
-URL = {"url": True}  # metadata of a text that is the http(s) URL of a server; of a field with a default also empty
+TYPES = {"int_type": "int", "float_type": "float", "bool_type": "bool", "string_type": "str"}
 
 
-def ranged(default: Any, low: float, high: float = float("inf")) -> Any:
-    """A dataclass field whose number (or whose every number) lies in [low, high]."""
-    metadata = {"low": low, "high": high}
-    if isinstance(default, (dict, list)):
-        return field(default_factory=lambda: type(default)(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
+class Settings(BaseModel):
+    """A group of settings. Immutable and strict: no unknown keys, and a text or a bool is no number.
+
+    The docstring below each field says what it is; editors show it from the JSON Schema.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lists_as_tuples(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {key: tuple(part) if isinstance(part, list) else part for key, part in value.items()}
 
 
-def later(default: Any, absent: Any, low: float = float("-inf"), high: float = float("inf")) -> Any:
-    """A field that was added when complete entries existed: one without it means `absent`, whatever the default is."""
-    return field(default=default, metadata={"low": low, "high": high, "absent": absent})
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Marks a field that was added when complete entries existed: one without it means `value`, not the default."""
+
+    value: Any
 
 
-def read(kind: type[T], value: Any, path: str, complete: bool = False) -> T:
+def ranged(default: Any, low: float, high: float = MOST) -> Any:
+    """A field whose number lies in [low, high]."""
+    return Field(default, ge=low, le=high)
+
+
+def read(kind: type[S], value: Any, path: str, complete: bool = False) -> S:
     """`value` as a `kind`. `path` is its dotted key; with `complete` no key of `kind` may be left to its default.
 
-    One that was added later (see `later`) may: it means what it meant before it was there.
+    One that was added later (see `Absent`) may: it means what it meant before it was there. Raises ParamError.
     """
-    if not isinstance(value, Mapping):
-        raise ParamError(path, value, f"write a mapping with some of: {', '.join(_names(kind))}")
-    check_keys(value, _names(kind), path)
-    hints, found = get_type_hints(kind), {}
-    for item in fields(kind):
-        if item.name in value:
-            found[item.name] = convert(hints[item.name], value[item.name], f"{path}.{item.name}", item, complete)
-        elif complete and "absent" in item.metadata:
-            found[item.name] = item.metadata["absent"]
-        elif complete or (item.default is MISSING and item.default_factory is MISSING):
-            raise ParamError(f"{path}.{item.name}", "missing", f"add `{item.name}: {_default(item)}` under {path}")
-    return kind(**found)
+    try:
+        found = kind.model_validate(value)
+    except ValidationError as error:
+        raise _fault(error.errors(include_url=False), kind, value, path) from None
+    return _completed(found, path) if complete else found
+
+
+def _completed(entry: S, path: str) -> S:
+    """`entry` with what its absent keys mean. Raises ParamError for one that has no such meaning."""
+    change = {}
+    for name, value in entry:
+        field = type(entry).model_fields[name]
+        if name not in entry.model_fields_set:
+            absent = [mark.value for mark in field.metadata if isinstance(mark, Absent)]
+            if not absent:
+                raise ParamError(f"{path}.{name}", "missing", _add(field, f"{path}.{name}"))
+            change[name] = absent[0]
+        elif isinstance(value, Settings):
+            change[name] = _completed(value, f"{path}.{name}")
+    return entry.model_copy(update=change)
 
 
 def check_keys(value: Mapping[str, Any], known: list[str], path: str) -> None:
     """Raise ParamError for the first key that is not `known`, with the nearest names that are."""
     for key in value:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=2, cutoff=0.5)
-            remedy = f"did you mean {' or '.join(near)}?" if near else f"known keys: {', '.join(known) or 'none'}"
-            raise ParamError(f"{path}.{key}" if path else str(key), value[key], f"unknown key; {remedy}")
-
-
-def convert(hint: Any, value: Any, path: str, item: Field, complete: bool = False) -> Any:
-    """`value` as the annotation `hint` says."""
-    origin, args = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return value
-    if origin in (Union, types.UnionType):
-        remedies = []
-        for option in args:
-            try:
-                return convert(option, value, path, item, complete)
-            except ParamError as error:
-                remedies.append(error.remedy)
-        raise ParamError(path, value, "; or ".join(remedies))
-    if is_dataclass(hint):
-        return read(hint, value, path, complete)
-    if origin is Literal:
-        if value not in args or isinstance(value, bool):
-            raise ParamError(path, value, "use one of: " + ", ".join(str(arg) or "''" for arg in args))
-        return value
-    if origin is tuple:
-        wanted = None if args[-1] is Ellipsis else len(args)
-        if not isinstance(value, (list, tuple)) or wanted not in (None, len(value)):
-            raise ParamError(path, value, f"write a list of {wanted or 'any number of'} {_kind(args[0])}")
-        return tuple(convert(args[0], part, f"{path}[{i}]", item) for i, part in enumerate(value))
-    if origin is not None and issubclass(origin, Mapping):
-        if not isinstance(value, Mapping):
-            raise ParamError(path, value, "write a mapping of names to values")
-        return {convert(args[0], k, path, item): convert(args[1], v, f"{path}.{k}", item) for k, v in value.items()}
-    return _scalar(hint, value, path, item)
-
-
-def _scalar(hint: type, value: Any, path: str, item: Field) -> Any:
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        like = f", such as {default}" if (default := _default(item)) not in ("", "...") else ""
-        raise ParamError(path, repr(value), f"write a value of type {hint.__name__}{like}")
-    low, high = item.metadata.get("low"), min(item.metadata.get("high", MOST), MOST)
-    if low is not None and hint in (int, float) and not low <= value <= high:
-        raise ParamError(path, value, f"out of range: use a value from {low:.12g} to {high:.12g}")
-    none = "" if item.default is MISSING else ", or '' for none"  # a server that has no default must be there
-    if item.metadata.get("url") and (value or not none) and not re.fullmatch(r"https?://[^\s/?#]\S*", value):
-        raise ParamError(path, value or "empty", f"give the server, such as http://localhost:8000/v1{none}")
-    return value
-
-
-def _kind(hint: Any) -> str:
-    """What the values of a list are, for a person."""
-    if get_origin(hint) is Literal:
-        return f"these: {', '.join(get_args(hint))}"
-    return "values" if hint is Any else "mappings" if is_dataclass(hint) else f"{hint.__name__} values"
-
-
-def _names(kind: type) -> list[str]:
-    return [item.name for item in fields(kind)]
-
-
-def _default(item: Field) -> Any:
-    if item.default_factory is not MISSING:
-        return plain(item.default_factory())
-    return "..." if item.default is MISSING else plain(item.default)
+            raise ParamError(f"{path}.{key}" if path else str(key), value[key], _unknown(key, known))
 
 
 def plain(value: Any, short: bool = False) -> Any:
-    """Dataclasses, mappings and tuples as dicts and lists, enums as their values: what a YAML file holds.
+    """Settings, mappings and tuples as dicts and lists, enums as their values: what a YAML file holds.
 
     `short` leaves out every field that was added later and holds what its absence means: what says the same, before a
     field was there and after, is then equal.
     """
-    if is_dataclass(value):
-        found = {item: getattr(value, item.name) for item in fields(value)}
-        if short:
-            found = {item: part for item, part in found.items() if item.metadata.get("absent", MISSING) != part}
-        return {item.name: plain(part, short) for item, part in found.items()}
+    if isinstance(value, Settings):
+        fields = type(value).model_fields
+        return {k: plain(part, short) for k, part in value if not (short and Absent(part) in fields[k].metadata)}
     if isinstance(value, Mapping):
         return {str(key): plain(part, short) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(part, short) for part in value]
     return str(value) if isinstance(value, str) else value
+
+
+def _fault(errors: Sequence[ErrorDetails], kind: type[Settings], value: Any, path: str) -> ParamError:
+    """The first thing that is wrong; an unknown key before all else, since another may be missing because of it."""
+    error = next((e for e in errors if e["type"] in ("extra_forbidden", "invalid_key")), errors[0])
+    hint, owner, field, place = kind, kind, None, ()
+    for key in error["loc"]:
+        if _is_union(hint) or key == "[key]":  # what follows is pydantic's name of an option, or of the fault
+            break
+        if get_origin(hint) is None and issubclass(hint, Settings):
+            owner, field = hint, hint.model_fields.get(key)
+            hint = field and field.annotation
+        else:  # the items of a list, or the values of a mapping
+            hint = get_args(hint)[-1 if get_origin(hint) is dict else 0]
+        place, path = (*place, key), f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
+    found = "missing" if error["type"] == "missing" else reduce(getitem, place, value)
+    if _is_union(hint):
+        options = [e for e in errors if e["loc"][: len(place)] == place]
+        return ParamError(path, found, "; or ".join(_remedy(e, hint, owner, field, path) for e in options))
+    if error["type"] == "string_pattern_mismatch":
+        found = found or "empty"
+    return ParamError(path, repr(found) if error["type"] in TYPES else found, _remedy(error, hint, owner, field, path))
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, UnionType)
+
+
+def _remedy(error: ErrorDetails, hint: Any, owner: type[Settings], field: FieldInfo | None, path: str) -> str:
+    """What to write instead. `hint`: what is expected at `path`, which is or lies within `field` of `owner`."""
+    match error["type"]:
+        case "extra_forbidden" | "invalid_key":
+            return _unknown(error["loc"][-1], list(owner.model_fields))
+        case "missing":
+            return _add(field, path)
+        case "model_type":
+            return f"write a mapping with some of: {', '.join(hint.model_fields)}"
+        case "dict_type":
+            return "write a mapping of names to values"
+        case "literal_error":
+            choices = re.sub(r"'([^']+)'", r"\1", error["ctx"]["expected"])
+            return f"use one of: {choices.replace(' or ', ', ')}"
+        case "tuple_type" | "too_short" | "too_long":
+            length = [mark.max_length for mark in field.metadata if isinstance(mark, MaxLen)]
+            return f"write a list of {length[0] if length else 'any number of'} {_items(hint)}"
+        case "greater_than_equal" | "less_than_equal" | "finite_number":
+            marks = (*field.metadata, *get_args(hint)[1:])
+            low = next(mark.ge for mark in marks if isinstance(mark, Ge))
+            high = next(mark.le for mark in marks if isinstance(mark, Le))
+            return f"out of range: use a value from {low:.12g} to {high:.12g}"
+        case "string_pattern_mismatch":
+            none = "" if field.is_required() else ", or '' for none"
+            return f"give the server, such as http://localhost:8000/v1{none}"
+        case wanted if wanted in TYPES:
+            like = f", such as {default}" if (default := _default(field)) not in ("", "...") else ""
+            return f"write a value of type {TYPES[wanted]}{like}"
+    return error["msg"]  # of a validator of ours
+
+
+def _items(hint: Any) -> str:
+    """What the items of a list are, for a person. `hint`: of the list, or a union with it."""
+    item = next(get_args(option)[0] for option in (hint, *get_args(hint)) if get_origin(option) is tuple)
+    if get_origin(item) is Literal:
+        return f"these: {', '.join(get_args(item))}"
+    if item is Any:
+        return "values"
+    kind = get_args(item)[0] if get_origin(item) is Annotated else item
+    return "mappings" if issubclass(kind, Settings) else f"{kind.__name__} values"
+
+
+def _unknown(key: Any, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(key), known, n=2, cutoff=0.5)
+    nearest = f"did you mean {' or '.join(near)}?" if near else f"known keys: {', '.join(known) or 'none'}"
+    return f"unknown key; {nearest}"
+
+
+def _add(field: FieldInfo, path: str) -> str:
+    place, _, name = path.rpartition(".")
+    return f"add `{name}: {_default(field)}` under {place}"
+
+
+def _default(field: FieldInfo) -> Any:
+    return "..." if field.is_required() else plain(field.get_default(call_default_factory=True))

@@ -21,7 +21,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
     """A fresh sibling folder to write into. It takes the place of `path` when the block ends well, else it goes."""
     partial = path.with_name(f"{path.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # of a killed run
-    with possible(path):
+    with creating(path):
         partial.mkdir(parents=True)
     try:
         yield partial
@@ -32,7 +32,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        _named(error, path)
+        _add_path(error, path)
         raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -53,18 +53,18 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
     Raises OSError or MachineError where no file can be, before anything is written.
     """
-    partial = _begun(path)
+    partial = _new_partial(path)
     try:
         yield partial
         os.replace(partial, path)
     except OSError as error:
-        _named(error, path)
+        _add_path(error, path)
         raise
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _begun(path: Path) -> Path:
+def _new_partial(path: Path) -> Path:
     """The sibling, empty, of a file that can be written."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -72,33 +72,33 @@ def _begun(path: Path) -> Path:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     new_folder(path.parent)
     partial = path.with_name(f"{path.name}.partial")
-    with possible(path):
+    with creating(path):
         partial.touch()
     return partial
 
 
 def try_file(path: Path) -> None:
     """Raise what `atomic_file` would, and leave nothing behind."""
-    _begun(path).unlink()
+    _new_partial(path).unlink()
 
 
 def new_folder(path: Path) -> Path:
     """Make a folder, and those it lies in, where there are none. Raises OSError or MachineError."""
-    with possible(path):
+    with creating(path):
         path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 @contextmanager
-def possible(path: Path) -> Iterator[None]:
-    """What the machine calls missing when we make something is the right to: in /proc nothing can be made."""
+def creating(path: Path) -> Iterator[None]:
+    """Raise MachineError where nothing can be made, as in /proc: the machine calls it missing, and means the right."""
     try:
         yield
     except FileNotFoundError:
         raise MachineError(str(path), "nothing can be made there", "name another place") from None
 
 
-def _named(error: OSError, path: Path) -> None:
+def _add_path(error: OSError, path: Path) -> None:
     """A write that fails does not say where."""
     if error.errno and not error.filename:
         error.filename = str(path)
@@ -122,13 +122,13 @@ def read_torch(path: Path, shape: Any = object) -> Any:
     try:
         if zipfile.is_zipfile(path):
             value = torch.load(path, map_location="cpu", weights_only=True)
-            told = unlike(value, shape)
+            fault = shape_error(value, shape)
         else:  # older formats are read byte by byte, with whatever error
-            told = "it is truncated, or no file of torch"
+            fault = "it is truncated, or no file of torch"
     except (OSError, RuntimeError, ValueError, KeyError, EOFError, pickle.UnpicklingError) as error:
-        told = str(error).partition("\n")[0] or type(error).__name__
-    if told:
-        raise ArtifactError("torch file", f"{path}: {told}", "remove it")
+        fault = str(error).partition("\n")[0] or type(error).__name__
+    if fault:
+        raise ArtifactError("torch file", f"{path}: {fault}", "remove it")
     return value
 
 
@@ -139,15 +139,15 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, shape: Any = object) -> Any:
-    """Raises ArtifactError when the file is missing, is no whole JSON document, or not of this shape (see `unlike`)."""
+    """Raises ArtifactError when the file is missing, no whole JSON, or of another shape (see `shape_error`)."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ArtifactError("JSON file", path, "run the stage that writes it, or `dvc checkout`") from None
     except (OSError, ValueError, RecursionError) as error:
         raise ArtifactError("JSON file", f"{path}: {error}", REMAKE) from None
-    if told := unlike(value, shape):
-        raise ArtifactError("JSON file", f"{path}: {told}", REMAKE)
+    if fault := shape_error(value, shape):
+        raise ArtifactError("JSON file", f"{path}: {fault}", REMAKE)
     return value
 
 
@@ -157,15 +157,16 @@ def read_record(path: Path, shape: Any = dict) -> Any:
         return read_json(path, shape)
 
 
-def unlike(value: Any, shape: Any, at: str = "") -> str:
-    """What a plain value lacks of a shape; "" where it is like it.
+def shape_error(value: Any, shape: Any, at: str = "") -> str:
+    """What is wrong with a plain value that should be of a shape; "" where nothing is.
 
     A shape is a type, {key: shape} (other keys may be there), [shape of each], or (shape of the first, ...).
     """
     kind = type(shape) if isinstance(shape, dict | list) else list if isinstance(shape, tuple) else shape
     place = at or "it"
     if not isinstance(value, kind):
-        return f"{place} is no {'object' if kind is dict else getattr(kind, '__name__', kind)}"
+        name = "object" if kind is dict else kind.__name__ if isinstance(kind, type) else kind
+        return f"{place} is no {name}"
     if isinstance(shape, dict):
         if missing := next((key for key in shape if key not in value), None):
             return f"{place} has no {missing!r}"
@@ -178,7 +179,7 @@ def unlike(value: Any, shape: Any, at: str = "") -> str:
         parts = [(part, inner, f"{at}[{i}]") for i, (part, inner) in enumerate(zip(value, shape, strict=True))]
     else:
         parts = []
-    return next(filter(None, (unlike(*part) for part in parts)), "")
+    return next(filter(None, (shape_error(*part) for part in parts)), "")
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

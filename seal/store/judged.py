@@ -7,7 +7,7 @@ from typing import Any
 from seal.core.errors import ArtifactError
 from seal.core.judged import Judged
 from seal.core.types import Diagnosis, Rollout, Verdict
-from seal.store.schemas import OF_FRESH
+from seal.store.schemas import OF_TRAINING
 from seal.store.tables import (
     check_counts,
     diagnoses_of,
@@ -22,9 +22,9 @@ from seal.store.tables import (
 )
 
 
-def read_fresh(train: Path) -> list[Judged]:
+def read_training(train: Path) -> list[Judged]:
     """The fresh rollouts of a round's training; none where it played none. Raises ArtifactError for a missing table."""
-    played = any((train / f"{name}.parquet").exists() for name in OF_FRESH)
+    played = any((train / f"{name}.parquet").exists() for name in OF_TRAINING)
     return read_judged(train, train, train) if played else []
 
 

@@ -6,6 +6,7 @@ others.) Lone surrogates, which a policy can write and no file can hold, are sto
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from seal.core.types import Call, CallError, Diagnosis, Json, Result, Rollout, Step, Task, Tokens, UserTurn, Verdict
@@ -23,16 +24,16 @@ def to_json(value: Any, sort: bool = True) -> str:
         text = json.dumps(value, sort_keys=sort, ensure_ascii=False)
     except (TypeError, ValueError):
         text = json.dumps(_plain(value), sort_keys=sort, ensure_ascii=False)
-    return writable(text)
+    return escape_surrogates(text)
 
 
-def writable(value: Any) -> Any:
+def escape_surrogates(value: Any) -> Any:
     """Text with lone surrogates as their escapes, at any depth of lists and mappings."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, Mapping):
-        return {key: writable(item) for key, item in value.items()}
-    return [writable(item) for item in value] if isinstance(value, list) else value
+        return {key: escape_surrogates(item) for key, item in value.items()}
+    return [escape_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def task_row(task: Task) -> Row:
@@ -125,7 +126,7 @@ def step_of(row: Row) -> Step:
 
 def tokens_row(tokens: Tokens) -> Row:
     """A bare list that equals the shown one is null."""
-    row = {name: getattr(tokens, name) for name in Tokens.__dataclass_fields__}
+    row = fields_of(tokens, tuple(Tokens.__dataclass_fields__))
     return {**row, **{f"bare_{n}": None for n in _BARE if row[f"bare_{n}"] == row[n]}}
 
 
@@ -135,8 +136,7 @@ def tokens_of(row: Row) -> Tokens:
 
 
 def verdict_row(v: Verdict) -> Row:
-    row = {name: getattr(v, name) for name in _VERDICT}
-    return {**row, "confidence": float(v.confidence), "evidence": to_json(v.evidence)}
+    return {**fields_of(v, _VERDICT), "confidence": float(v.confidence), "evidence": to_json(v.evidence)}
 
 
 def verdict_of(row: Row) -> Verdict:
@@ -144,8 +144,8 @@ def verdict_of(row: Row) -> Verdict:
 
 
 def diagnosis_row(d: Diagnosis) -> Row:
-    row = {name: getattr(d, name) for name in _DIAGNOSIS}
-    return {**row, "label": str(d.label), "confidence": float(d.confidence), "evidence": to_json(d.evidence)}
+    more = {"label": str(d.label), "confidence": float(d.confidence), "evidence": to_json(d.evidence)}
+    return {**fields_of(d, _DIAGNOSIS), **more}
 
 
 def diagnosis_of(row: Row) -> Diagnosis:
@@ -168,6 +168,11 @@ def item_row(item: Any, count: Callable[[str], int], uplift: Mapping[str, Json])
         "evidence": to_json(item.evidence),
         **{name: uplift.get(name) for name in TABLES["interface_items"].optional},
     }
+
+
+def fields_of(noun: Any, names: Sequence[str]) -> Row:
+    """These attributes of a value, by name."""
+    return dict(zip(names, attrgetter(*names)(noun), strict=True))
 
 
 def _call_rows(calls: Iterable[Call]) -> list[Row]:

@@ -104,11 +104,11 @@ def rollouts_of(folder: Path) -> list[Rollout]:
     return [nouns.rollout_of(row, steps.get(row["rollout_id"], ()), tokens[row["rollout_id"]]) for row in rows]
 
 
-def check_counts(path: Path, found: Mapping[str, int], told: Mapping[str, int], by: str) -> None:
+def check_counts(path: Path, found: Mapping[str, int], wanted: Mapping[str, int], by: str) -> None:
     """Raise ArtifactError where the table `path` has not as many rows of each rollout (id -> rows) as `by` tells of."""
-    for id_ in sorted(found.keys() | told.keys()):
-        if (n := found.get(id_, 0)) != (wanted := told.get(id_, 0)):
-            value = f"{path}: {n} rows of rollout {id_}, where {by} tell of {wanted}"
+    for id_ in sorted(found.keys() | wanted.keys()):
+        if (n := found.get(id_, 0)) != (expected := wanted.get(id_, 0)):
+            value = f"{path}: {n} rows of rollout {id_}, where {by} tell of {expected}"
             raise ArtifactError(f"table {path.stem}", value, "`dvc checkout`, or run the round's stages again")
 
 
@@ -193,4 +193,4 @@ def _table(rows: list[Row], schema: pa.Schema) -> pa.Table:
     try:
         return pa.Table.from_pylist(rows, schema)
     except UnicodeEncodeError:
-        return pa.Table.from_pylist([nouns.writable(row) for row in rows], schema)
+        return pa.Table.from_pylist([nouns.escape_surrogates(row) for row in rows], schema)

@@ -4,7 +4,7 @@ Torch and TRL load when `train_round` runs, not on import.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +75,13 @@ def train_round(
     """
     if train_params.algorithm == "none" or not train_params.steps:
         return TrainResult(factors=factors, replay=list(replay))
-    if not hasattr(policy, "model"):
+    if policy.model is None:
         raise ParamError(
             "train.algorithm", train_params.algorithm, f"none: a policy of kind {policy.name} has no weights"
         )
     check_player(policy, collected)
-    collect_params = replace(collect_params, evolved=faded(collect_params.evolved, collected, train_params.fade))
+    evolved = faded(collect_params.evolved, collected, train_params.fade)
+    collect_params = collect_params.model_copy(update={"evolved": evolved})
     where, credit = (round_id, depth, run_seed), compares(train_params)
     fresh = Fresh(env, policy, interface, collect_params, priority, *where, train_params.curriculum, credit)
     resampled = RESAMPLED if train_params.zero_variance == "resample" else 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seal.core.judged import Judged
-from seal.core.types import Task
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
@@ -32,7 +32,7 @@ class Fresh:
     def __call__(self, step: int, seen: Sequence[Judged] = (), n: int = 0) -> list[Judged]:
         """The step's groups, their tasks chosen by what `seen` holds; or `n` groups of tasks that `seen` lacks."""
         from seal.policy.shards import playing
-        from seal.rollout.collect import collect, training_tasks
+        from seal.rollout.collect import Groups, collect, training_tasks
         from seal.rollout.plan import choose_tasks
 
         tasks, draw = training_tasks(self.env), (self.run_seed, self.depth)
@@ -41,34 +41,15 @@ class Fresh:
             left = [task for task in tasks if task.task_id not in played]
             chosen = choose_tasks(left, n, *draw, "replace", step)
         else:
-            likely = task_weights(tasks, seen, self.curriculum, self.credit) if self.curriculum else None
-            chosen = choose_tasks(tasks, self.collect_params.tasks, *draw, "train", step, likely)
+            chosen = choose_tasks(tasks, self.collect_params.tasks, *draw, "train", step)
         self.policy.model.eval()
-        where, (number, world) = (self.round_id, self.depth, self.run_seed, "train", step), rank()
-        own = chosen[number::world]  # each process plays its share of the groups
+        key, (number, world) = RoundKey(self.round_id, self.depth, self.run_seed), rank()
+        groups = Groups("train", step, chosen[number::world])  # each process plays its share
         with playing(self.policy):
-            rollouts = collect(self.env, self.policy, self.interface, self.collect_params, *where, chosen=own)
+            rollouts = collect(self.env, self.policy, self.interface, self.collect_params, key, groups)
         judged = [j for part in gathered(judge(self.env, rollouts, self.priority)) for j in part]
         order = {task.task_id: i for i, task in enumerate(chosen)}
         return sorted(judged, key=lambda j: order[j.rollout.task_id])
-
-
-def task_weights(
-    tasks: Sequence[Task], seen: Sequence[Judged], exponent: float, credit: Credit = "rollout"
-) -> dict[str, float]:
-    """Task id -> weight (4 p (1 - p)) ** exponent, p its success rate in `seen`, smoothed by one success and one
-    failure: a task not seen yet has the highest weight, 1, and none ever has 0.
-
-    Where `credit` compares turns, p is that of the task's turn nearest to a half, among the rollouts that reached it in
-    a right state.
-    """
-    outcomes: dict[str, dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for j in seen:
-        if j.usable:
-            for turn, ok in enumerate(j.passed if credit == "turn" else (j.success,)):
-                outcomes[j.rollout.task_id][turn].append(ok)
-    rates = {task_id: [(sum(s) + 1) / (len(s) + 2) for s in by_turn.values()] for task_id, by_turn in outcomes.items()}
-    return {t.task_id: max(4 * p * (1 - p) for p in rates.get(t.task_id) or [0.5]) ** exponent for t in tasks}
 
 
 def faded(evolved: int, collected: Sequence[Judged], fade: float) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from seal.core.types import Call, Json, Task
-from seal.env.base import Courses, Environment, Posed, Session
+from seal.env.base import Environment, KnownProgram, Session, TaskKey
 
 KEPT_TASKS = 256  # rollouts are judged task by task, so few are in use at a time
 
@@ -35,47 +35,34 @@ class GoldTurn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gold:
-    """The gold program turn by turn, and where the environment has such, its courses (see `seal.env.base`)."""
+    """The gold program turn by turn, and as a KnownProgram where the environment has such."""
 
     turns: tuple[GoldTurn, ...]
-    courses: Courses | None
+    known: KnownProgram | None
 
 
 def gold_program(env: Environment, task: Task) -> Gold:
     """From a fresh session; played again only after many other tasks."""
-    return _replay(Posed(env, task))
+    return _replay(TaskKey(env, task))
 
 
 @lru_cache(maxsize=KEPT_TASKS)
-def _replay(played: Posed) -> Gold:
+def _replay(played: TaskKey) -> Gold:
     session, turns = played.env.open(played.task), []
     state = session.state()
     for turn in played.task.turns:
-        results = tuple(raws(session, turn.gold))
-        before, state = state, _after(session, state)
+        results = tuple(session.raw_results(turn.gold))
+        before, state = state, session.state_since(state)
         keys = tuple((call.name, repr(call.arguments)) for call in turn.gold)
         turns.append(GoldTurn(tuple(turn.gold), keys, results, Counter(results), before, state))
-    return Gold(tuple(turns), played.env.courses(played.task, turns))
+    return Gold(tuple(turns), played.env.known_program(played.task, turns))
 
 
 def resumed(env: Environment, task: Task, gold: Gold, turn: int) -> Session:
     """A session of its own in which the gold turns before `turn` were played."""
-    if gold.courses is not None:
-        return gold.courses.session(turn)
+    if gold.known is not None:
+        return gold.known.session(turn)
     session = env.open(task)
     for played in gold.turns[:turn]:
-        raws(session, played.calls)
+        session.raw_results(played.calls)
     return session
-
-
-def _after(session: Session, before: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The state, which shares with that of the turn before what is the same."""
-    if not hasattr(session, "unlike"):
-        return session.state()
-    found = session.unlike(before)
-    return {part: {**held, **found[part]} if part in found else held for part, held in before.items()}
-
-
-def raws(session: Session, calls: Sequence[Call]) -> list[str]:
-    """The raw results of calls; some sessions tell them without a look at what they say."""
-    return session.raws(calls) if hasattr(session, "raws") else [session.call(call).raw for call in calls]

@@ -5,13 +5,10 @@ nothing twice. A model's own confidence is no probability: it is taken as an ord
 """
 
 import json
-import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seal.client.completions import Unanswered, completion, kept
-from seal.core.errors import DependencyError
+from seal.client import chat
 from seal.core.types import Json
 from seal.settings.envs import JudgeParams
 
@@ -46,16 +43,13 @@ def request_of(model: str, played: "Played") -> dict[str, Json]:
         "state_before": _cut(json.dumps(played.before, sort_keys=True, ensure_ascii=False)),
         "state_after": _cut(json.dumps(played.state, sort_keys=True, ensure_ascii=False)),
     }
-    messages = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": json.dumps(record, ensure_ascii=False, indent=1)},
-    ]
-    return {"model": model, "temperature": 0, "messages": messages}
+    return chat.request_of(model, SYSTEM, json.dumps(record, ensure_ascii=False, indent=1))
 
 
 def ask(params: JudgeParams, body: dict[str, Json]) -> str:
     """The text of the answer, from disk where it was asked before. Raises DependencyError when there is none."""
-    return kept(Path(params.cache), body, lambda text: _post(params, text))
+    remedy = "start the server or mend envs.custom.judge; what it has answered is kept, so run the stage again"
+    return chat.cached_text(params, body, "judge", remedy)
 
 
 def verdict_of(text: str) -> "Opinion":
@@ -71,22 +65,6 @@ def verdict_of(text: str) -> "Opinion":
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or confidence != confidence:
         confidence = UNSURE
     return answer["valid"], min(max(float(confidence), LEAST), 1.0), str(answer.get("reason", ""))[:200]
-
-
-def _post(params: JudgeParams, body: bytes) -> str:
-    key = os.environ.get(params.key_env, "") if params.key_env else ""
-    if params.key_env and not key:
-        raise DependencyError("judge's key", f"{params.key_env} is not set", "export it, or clear judge.key_env")
-    if not params.url.startswith(("http://", "https://")):
-        raise DependencyError("judge", params.url, "envs.custom.judge.url begins with http:// or https://")
-    remedy = "start the server or mend envs.custom.judge; what it has answered is kept, so run the stage again"
-    try:
-        message = completion(params.url, body, key, params.seconds)
-        if "content" not in message:
-            raise Unanswered(f"{params.url}: no chat completion (a message without content)")
-    except Unanswered as error:
-        raise DependencyError("judge", str(error), remedy) from None
-    return str(message["content"])
 
 
 def _turn(played: "Played") -> Json:

@@ -8,12 +8,9 @@ from seal.verify.turns import verify
 
 
 def verify_rollout(env: Environment, task: Task, rollout: Rollout) -> list[Verdict]:
-    """A verdict for every user turn: tau2's conversations by the official reward, all else against the gold program."""
-    if env.name == "tau2":
-        from seal.env.tau2.reward import verify_conversation
-
-        return verify_conversation(env, task, rollout)
-    return verify(env, task, rollout.calls_by_turn(len(task.turns)))
+    """A verdict for every user turn: against the gold program, where the environment has no rule of its own."""
+    found = env.verdicts(task, rollout)
+    return verify(env, task, rollout.calls_by_turn(len(task.turns))) if found is None else found
 
 
 def success(task: Task, verdicts: Sequence[Verdict], rollout: Rollout) -> bool:

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from seal.core.types import Call, Json, Task, Verdict
-from seal.env.base import Environment, Session
-from seal.verify.gold import Gold, gold_program, raws, resumed
+from seal.env.base import ABSENT, Environment, Session
+from seal.verify.gold import Gold, gold_program, resumed
 from seal.verify.graded import graded
 
-ABSENT = object()
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _ENCODER = json.JSONEncoder(sort_keys=True, default=repr)
 
@@ -43,8 +42,8 @@ def _judged(
     for turn in gold.turns[:start]:
         _count(results, turn.results)
     for turn, (calls, target) in enumerate(zip(calls_by_turn[start:], gold.turns[start:], strict=True), start):
-        _count(results, raws(played, calls))
-        evidence = _difference(played, target.state)
+        _count(results, played.raw_results(calls))
+        evidence = _evidence(played, target.state)
         state_ok = not evidence
         missing = {raw: n - had for raw, n in target.wanted.items() if n > (had := results.get(raw, 0))}
         if target.calls:
@@ -64,28 +63,12 @@ def _count(results: dict[str, int], raws: Sequence[str]) -> None:
         results[raw] = results.get(raw, 0) + 1
 
 
-def _difference(session: Session, expected: Mapping[str, Json]) -> dict[str, Json]:
-    """`first_difference` of a session's state; some sessions find it without telling all of it."""
-    if not hasattr(session, "difference"):
-        return first_difference(session.state(), expected)
+def _evidence(session: Session, expected: Mapping[str, Json]) -> dict[str, Json]:
+    """Where the state differs first, with digests of both sides: evidence without the answer."""
     if (found := session.difference(expected)) is None:
         return {}
     attribute, ours, theirs = found
-    return {"attribute": attribute, "actual": digest(ours), "expected": digest(theirs)}
-
-
-def first_difference(state: Mapping[str, Json], expected: Mapping[str, Json]) -> dict[str, Json]:
-    """The first attribute (by name) that differs, with digests of both sides: evidence without the answer."""
-    for part in sorted({*state, *expected}):
-        ours, theirs, attribute = state.get(part, ABSENT), expected.get(part, ABSENT), part
-        if ours == theirs:
-            continue
-        if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-            names = sorted({*ours, *theirs}, key=str)
-            name = next(n for n in names if ours.get(n, ABSENT) != theirs.get(n, ABSENT))
-            ours, theirs, attribute = ours.get(name, ABSENT), theirs.get(name, ABSENT), f"{part}.{name}"
-        return {"attribute": attribute, "actual": _digest_of(ours), "expected": _digest_of(theirs)}
-    return {}
+    return {"attribute": attribute, "actual": _digest_of(ours), "expected": _digest_of(theirs)}
 
 
 def _digest_of(value: Json) -> str:

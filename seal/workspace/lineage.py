@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seal.core.errors import RoundError
-from seal.settings.params import Params, Round, Start, check_trains
+from seal.settings.params import Params, check_trains
+from seal.settings.rounds import Round, Start
 
 STAGES = ("collect", "verify", "diagnose", "evolve_interface", "train", "evaluate")  # of a round, in order
 START_STAGES = ("start", "evaluate_start")

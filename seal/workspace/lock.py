@@ -24,9 +24,9 @@ def recorded(root: Path) -> dict[str, Mapping[str, Any]]:
     try:
         lock = COMPILED_LOCKFILE_SCHEMA(load_yaml(path))
     except ParamError as error:
-        told = error.value
+        fault = error.value
     except Invalid as error:
-        told = f"{path}: {error}"
+        fault = f"{path}: {error}"
     else:
         return {stage: {**_EMPTY, **entry} for stage, entry in lock.get("stages", {}).items()}
-    raise ArtifactError("dvc.lock", told, f"take it from git again: git checkout -- {path}")
+    raise ArtifactError("dvc.lock", fault, f"take it from git again: git checkout -- {path}")

@@ -8,8 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+
 from seal.core.errors import ParamError, RoundError
-from seal.settings.params import RECIPE, Defaults, Params, Round, load_params, load_yaml, parse_params, yaml_fault
+from seal.settings.params import Params, load_params, load_yaml, parse_params, yaml_fault
+from seal.settings.rounds import RECIPE, Defaults, Round
 from seal.settings.typed import check_keys, plain, read
 from seal.store.files import atomic_file
 from seal.workspace.lineage import Lineage
@@ -19,9 +24,6 @@ FIXED = ("parent", "env", "recipe")  # of a round: what the lineage says
 
 def parse_settings(settings: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """`train.lr=1e-4` strings as nested mappings; values are YAML 1.2. Raises ParamError for what is no `key=value`."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     found: dict[str, Any] = {}
     for setting in settings:
         key, separator, text = setting.partition("=")
@@ -74,7 +76,7 @@ def resolve(
     """A complete round entry: `base` (default: the defaults) under `change`, as plain values."""
     env = Lineage(params).entry(parent).env
     like = base or params.defaults
-    sections = {name: plain(getattr(like, name)) for name in Defaults.__dataclass_fields__}
+    sections = {name: plain(part) for name, part in like if name in Defaults.model_fields}
     entry = merged({"parent": parent, "env": env, "recipe": RECIPE, **sections}, change)
     found = plain(read(Round, entry, f"rounds.{name}"))
     return {key: found[key] for key in entry}
@@ -89,14 +91,14 @@ def next_id(params: Params, parent: str) -> str:
 
 def add_round(path: Path, round_id: str, entry: Mapping[str, Any]) -> None:
     """Write one resolved round. Raises RoundError when the id is taken, ParamError when the result is not valid."""
-    with _alone(path):
+    with _locked(path):
         if round_id in (load_yaml(path).get("rounds") or {}):
             raise RoundError("round", round_id, "it exists, and a round is never changed: take another id")
-        add(path, {"rounds": {round_id: entry}})
+        add_entries(path, {"rounds": {round_id: entry}})
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     """What another process would add between our reading and our writing would be lost: it waits."""
     folder = os.open(path.parent, os.O_RDONLY)  # locked itself: nothing is left behind
     try:
@@ -106,14 +108,14 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _otherwise(entry: Any, change: Any) -> str:
+def _first_difference(entry: Any, change: Any) -> str:
     """The first key of `change` (a.b.c) that `entry` says otherwise; "" where it says the same."""
     if not isinstance(change, Mapping):
         return ""
     for key, value in change.items():
         there = entry.get(key) if isinstance(entry, Mapping) else None
         if isinstance(value, Mapping) and isinstance(there, Mapping):
-            if found := _otherwise(there, value):
+            if found := _first_difference(there, value):
                 return f"{key}.{found}"
         elif there != value:
             return str(key)
@@ -146,7 +148,7 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
     A preset holds envs, starts, `defaults` of its own, and rounds {id: {parent, ...what differs}}. Raises ParamError
     when the file has a round, an environment or a start of that name which says otherwise.
     """
-    with _alone(path):
+    with _locked(path):
         data = load_yaml(path)
         new, base = _preset_over(data, preset)
         rounds: dict[str, Any] = {}
@@ -154,7 +156,7 @@ def add_preset(path: Path, preset: Mapping[str, Any]) -> list[str]:
             if name not in (data.get("rounds") or {}):
                 params = parse_params(merged(base, {"rounds": merged(data.get("rounds") or {}, rounds)}))
                 rounds[name] = resolve(params, change["parent"], change, name=name)
-        add(path, {**new, "rounds": rounds})
+        add_entries(path, {**new, "rounds": rounds})
     return list(preset.get("rounds") or {})
 
 
@@ -179,7 +181,7 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
             if not is_entry or (section == "rounds" and not isinstance((change or {}).get("parent"), str)):
                 remedy = "write a mapping" + ", with its parent's id" * (section == "rounds")
                 raise ParamError(f"preset {section}.{name}", change, remedy)
-            if key := _otherwise((data.get(section) or {}).get(name, change), change):
+            if key := _first_difference((data.get(section) or {}).get(name, change), change):
                 remedy = "make them equal, give the preset's one another name, or use another folder"
                 raise ParamError(f"preset {section}.{name}", f"params.yaml has it with another `{key}`", remedy)
     new = {
@@ -192,11 +194,8 @@ def _preset_over(data: Mapping[str, Any], preset: Mapping[str, Any]) -> tuple[di
     return new, merged(data, {"defaults": defaults, **{key: merged(data.get(key) or {}, new[key]) for key in new}})
 
 
-def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
+def add_entries(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
     """Add entries to sections of params.yaml, checked before anything is written, replaced in one go."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
-
     sections = {key: entries for key, entries in sections.items() if entries}
     if not sections:
         return
@@ -208,7 +207,7 @@ def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
         if not document.get(section):
             document[section] = CommentedMap()
         for name, entry in entries.items():
-            document[section][name] = _laid_out(entry)
+            document[section][name] = _in_our_style(entry)
     parse_params(document)
     text = io.StringIO()
     yaml.dump(document, text)
@@ -217,9 +216,8 @@ def add(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
     load_params(path)
 
 
-def _laid_out(entry: Any) -> Any:
+def _in_our_style(entry: Any) -> Any:
     """An entry as a person would write it: one key a line, what is inside them in one line each."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     def inline(value: Any) -> Any:
         if isinstance(value, Mapping):

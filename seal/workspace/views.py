@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from seal.core.errors import PLAY, ArtifactError, ParamError, RoundError
 from seal.settings.params import load_params
-from seal.store.schemas import OF_FRESH, OF_ROUND, OF_START, TABLES
+from seal.store.schemas import OF_ROUND, OF_START, OF_TRAINING, TABLES
 from seal.workspace.derived_views import DERIVED
 from seal.workspace.lineage import Lineage as Tree
 
@@ -53,7 +53,7 @@ def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
     damage = {path.stem: ArtifactError("missing table", path, MEND) for path in missing_tables(data)}
     con.execute("CREATE SCHEMA stored")
     con.execute("CREATE TABLE stored.files (path VARCHAR)")
-    con.execute("CREATE TABLE stored.unwritten (name VARCHAR)")
+    con.execute("CREATE TABLE stored.without_files (name VARCHAR)")
     con.execute("CREATE TABLE stored.damaged (name VARCHAR, thing VARCHAR, value VARCHAR)")
     _add_rounds(con, lineage)
     for name in TABLES:
@@ -64,7 +64,7 @@ def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
             damage[name] = error
             _add_stored(con, name, [])
         con.execute("INSERT INTO stored.files SELECT unnest(?)", [[str(path) for path in files]])
-        con.execute("INSERT INTO stored.unwritten SELECT ? WHERE ?", [name, not files])
+        con.execute("INSERT INTO stored.without_files SELECT ? WHERE ?", [name, not files])
         view = f"stored.plain_{name}" if name in DERIVED else name
         con.execute(f"CREATE VIEW {view} AS {_with_lineage(name, lineage)}")
     for name, sql in DERIVED.items():
@@ -92,10 +92,10 @@ def ask(con: "duckdb.DuckDBPyConnection", sql: str, limit: int = 0) -> pa.Table:
         if not _reads(statements[0]):
             remedy = "ask with SELECT: tables are written by stages alone"
             raise ParamError("sql", f"{statements[0].type.name} statement", remedy)
-        with _files_told(con), ThreadPoolExecutor(1) as beside:
-            asked = beside.submit(_table, con, sql, limit)
+        with _damaged_files_named(con), ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(_table, con, sql, limit)
             try:
-                return asked.result()
+                return answer.result()
             except KeyboardInterrupt:
                 con.interrupt()
                 raise
@@ -116,18 +116,18 @@ def rows(
     con: "duckdb.DuckDBPyConnection", sql: str, values: Sequence[object] | Mapping[str, object] = ()
 ) -> list[dict[str, Any]]:
     """Rows of a question of our own; `values` fill its `?` or, by name, its `$name`. ArtifactError: a broken table."""
-    with _files_told(con):
+    with _damaged_files_named(con):
         found = con.execute(sql, values)
         names = [column[0] for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-def unwritten(con: "duckdb.DuckDBPyConnection", sql: str) -> str:
+def table_without_file(con: "duckdb.DuckDBPyConnection", sql: str) -> str:
     """A table that an answered question reads and that has no file, "" where each has one. `con` is of no use then:
     what such tables stand on is taken away, so that the question names it."""
     import duckdb
 
-    absent = con.execute("SELECT name FROM stored.unwritten").fetchall()
+    absent = con.execute("SELECT name FROM stored.without_files").fetchall()
     for (name,) in absent:
         con.execute(f"DROP TABLE IF EXISTS stored.no_{name}")
     try:
@@ -138,14 +138,14 @@ def unwritten(con: "duckdb.DuckDBPyConnection", sql: str) -> str:
     return ""
 
 
-def not_played(asked: str, known: Iterable[str]) -> RoundError:
+def not_played_error(name: str, known: Iterable[str]) -> RoundError:
     """The error about a round (or a phase) that has no rollouts, where those of `known` rounds are there."""
-    names = ", ".join(dict.fromkeys(known))
-    return RoundError("played round", asked or "none here", f"rounds with rollouts: {names}" if names else PLAY)
+    rounds = ", ".join(dict.fromkeys(known))
+    return RoundError("played round", name or "none here", f"rounds with rollouts: {rounds}" if rounds else PLAY)
 
 
 @contextmanager
-def _files_told(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
+def _damaged_files_named(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
     """Raise ArtifactError, naming the file, in the place of DuckDB's error about a damaged one."""
     import duckdb
 
@@ -186,9 +186,9 @@ def missing_tables(data: Path) -> Iterator[Path]:
         played = any(there[stage] - {"profile"} for stage in _OF_COLLECTED)
         for stage, names in (OF_ROUND if is_round else OF_START).items():
             judged = played and stage in _OF_COLLECTED and (stage == "collect" or (folder / stage).is_dir())
-            idle = stage == "train" and there[stage].isdisjoint(OF_FRESH)
+            played_nothing = stage == "train" and there[stage].isdisjoint(OF_TRAINING)
             for name in names if there[stage] or judged else ():
-                if name not in there[stage] and not (idle and name in OF_FRESH):
+                if name not in there[stage] and not (played_nothing and name in OF_TRAINING):
                     yield files[stage][name]
 
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import Documented
+from seal.core.types import Fact, Json, Rollout, Task, ToolDoc
+from seal.env.base import Environment
 from seal.env.bfcl.data import load_docs, load_tasks
-from seal.env.bfcl.gold_reuse import Courses
-from seal.env.bfcl.package import package_version
+from seal.env.bfcl.gold_reuse import ReusedProgram
+from seal.env.bfcl.package import PACKAGE
 from seal.env.bfcl.session import BfclSession
 
 
-class BfclEnv(Documented):
+class BfclEnv(Environment):
     """The Environment over the installed bfcl_eval package. Raises DependencyError where that is missing."""
 
     name = "bfcl"
@@ -20,7 +20,7 @@ class BfclEnv(Documented):
     judges_abstention = False
 
     def __init__(self) -> None:
-        self.version = package_version()
+        self.version = PACKAGE.version()
 
     @cached_property
     def _documents(self) -> tuple[dict[str, dict[str, ToolDoc]], dict[str, tuple[Fact, ...]]]:
@@ -48,5 +48,11 @@ class BfclEnv(Documented):
         state = task.initial_state
         return BfclSession(state["classes"], state["config"], state["long_context"])
 
-    def courses(self, task: Task, turns: Sequence[Any]) -> Courses:
-        return Courses(task.initial_state, turns)
+    def known_program(self, task: Task, turns: Sequence[Any]) -> ReusedProgram:
+        return ReusedProgram(task.initial_state, turns)
+
+    def official(self, task: Task, rollout: Rollout, turns: int) -> dict[str, Json]:
+        from seal.env.bfcl.checker import official_verdict
+
+        calls = [[step.calls for step in rollout.steps if step.turn == turn] for turn in range(turns)]
+        return official_verdict(task, calls)

@@ -2,18 +2,31 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 
-from seal.core.types import Fact, Json, Param, Task, ToolDoc, UserTurn
-from seal.env.bfcl.known_bad import known_bad
+from seal.core.types import Fact, Json, Task, ToolDoc, UserTurn
 from seal.env.bfcl.package import CATEGORIES, MODULES, lines
 from seal.env.bfcl.world import signatures
+from seal.tools.docs import facts_of, tool_doc
 from seal.tools.literal import call_of, tree_of
-from seal.tools.prose import enum_of
 
 REVEAL = "I have updated some more functions you can choose from. What about now?"  # official words of a reveal turn
 DEV_EVERY = 5  # of the training scenarios
 _TYPES = {"float": "number", "dict": "object", "tuple": "array", "any": ""}
+
+
+@cache
+def known_bad(package: str = "seal.env.bfcl") -> Mapping[str, str]:
+    """Task id -> "<kind>: <reason>" of the tasks whose reference is wrong or whose wording leaves the answer open,
+    by the table of an environment's package. They are kept, scored as officially, and told apart.
+
+    Kinds: *unsolvable* (no policy that keeps to the tools in sight can pass), *wrong* (the reference contradicts the
+    request), *ambiguous* (a right answer can fail). `told` in the table is what the request asks for in place of an
+    argument of the reference; the tests play it and see it fail.
+    """
+    table = json.loads(files(package).joinpath("known_bad.json").read_text())
+    return {id_: f"{entry['kind']}: {entry['reason']}" for entry in table["entries"] for id_ in entry["tasks"]}
 
 
 def load_tasks(tools: Mapping[str, Mapping[str, ToolDoc]]) -> list[Task]:
@@ -72,35 +85,18 @@ def load_docs() -> tuple[dict[str, dict[str, ToolDoc]], dict[str, tuple[Fact, ..
     for name, module in MODULES.items():
         entries = lines("multi_turn_func_doc", f"{module}.json")
         docs[name] = {entry["name"]: doc_of(entry, signatures(name)[entry["name"]]) for entry in entries}
-        facts |= {entry["name"]: facts_of(docs[name][entry["name"]], entry) for entry in entries}
+        facts |= {entry["name"]: entry_facts(docs[name][entry["name"]], entry) for entry in entries}
     return docs, facts
 
 
 def doc_of(entry: Json, order: Sequence[str]) -> ToolDoc:
     """Parameters stand in the order of the method's signature, by which positional arguments bind."""
-    properties, required = entry["parameters"]["properties"], entry["parameters"].get("required", [])
-    params = (
-        Param(
-            name,
-            _TYPES.get(properties[name]["type"], properties[name]["type"]),
-            name in required,
-            properties[name].get("description", ""),
-            tuple(properties[name].get("enum", ())),
-            default=properties[name].get("default"),
-        )
-        for name in sorted(properties, key=list(order).index)
-    )
-    return ToolDoc(entry["name"], entry["description"], tuple(params))
+    schema = entry["parameters"]
+    named = sorted(schema["properties"].items(), key=lambda item: list(order).index(item[0]))
+    properties = {name: {**spec, "type": _TYPES.get(spec["type"], spec["type"])} for name, spec in named}
+    return tool_doc(entry["name"], entry["description"], {**schema, "properties": properties}, verbatim=True)
 
 
-def facts_of(doc: ToolDoc, entry: Json) -> tuple[Fact, ...]:
-    """All of it is documented but what a tool returns: that stands in the data file, not in the bare docs."""
-    facts = [Fact(doc.name, "", "purpose", doc.description, documented=True)]
-    if fields := sorted(entry.get("response", {}).get("properties", {})):
-        facts.append(Fact(doc.name, "", "returns", fields))
-    for param in doc.params:
-        facts.append(Fact(doc.name, param.name, "required", param.required, documented=True))
-        facts.append(Fact(doc.name, param.name, "type", param.type, documented=True))
-        if values := enum_of(param):
-            facts.append(Fact(doc.name, param.name, "enum", list(values), documented=True))
-    return tuple(facts)
+def entry_facts(doc: ToolDoc, entry: Json) -> tuple[Fact, ...]:
+    """What a tool returns stands in the data file, not in the bare docs."""
+    return facts_of(doc, sorted(entry.get("response", {}).get("properties", {})), in_prose=True)

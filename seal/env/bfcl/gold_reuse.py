@@ -1,4 +1,4 @@
-"""Worlds that set out along a program whose outcome is known, and run only what leaves it.
+"""Sessions that start along a program whose outcome is known, and run only what leaves it.
 
 The classes of a task share nothing (seal.env.bfcl.world), so what one of them does and tells hangs on its own calls
 alone. As long as these are the program's, from the first on and one by one, results and state are the program's too.
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seal.core.types import Call, Json
+from seal.env.base import Difference, KnownProgram
 from seal.env.bfcl import bounds
 from seal.env.bfcl.dispatch import FAILED, FORBIDDEN
 from seal.env.bfcl.session import RAISED, BfclSession, owners
@@ -17,11 +18,11 @@ from seal.env.bfcl.values import CUT
 from seal.env.bfcl.world import instances
 from seal.env.limit import TimedOut
 
-LEFT = -1  # the place of a class that runs its own calls
+LEFT = -1  # the place of a class whose calls are no longer the program's
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class ClassRun:
     """The program's calls of one class with their results, and the public state after the first n of them.
 
     `states` has the n at which a turn ends. `keys` are the calls as they are recognised: name and worded arguments,
@@ -35,7 +36,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class TurnStart:
     """Where a turn of the program starts: calls run so far and characters returned, of all and of each class's."""
 
     calls: int
@@ -43,8 +44,8 @@ class Start:
     places: Mapping[str, int]
 
 
-class Courses:
-    """A program's course through every class. `turns`: what has calls, keys, results, before and state."""
+class ReusedProgram(KnownProgram):
+    """A program's calls of every class, with what they did. `turns`: GoldTurns of seal.verify.gold."""
 
     def __init__(self, scenario: Mapping[str, Json], turns: Sequence[Any]):
         self._classes, self._config = tuple(scenario["classes"]), scenario["config"]
@@ -52,7 +53,7 @@ class Courses:
         owner = owners(self._classes)
         run: dict[str, list[tuple[Call, tuple[str, str], str]]] = {name: [] for name in self._classes}
         states: dict[str, dict[int, Mapping[str, Json]]] = {name: {0: turns[0].before[name]} for name in run}
-        self._starts = [Start(0, 0, dict.fromkeys(run, 0))]
+        self._starts = [TurnStart(0, 0, dict.fromkeys(run, 0))]
         for turn in turns:
             for made in zip(turn.calls, turn.keys, turn.results, strict=True):
                 if (tool := made[0].name) in owner and tool not in FORBIDDEN:
@@ -61,15 +62,15 @@ class Courses:
                 states[name][len(run[name])] = held
             last, places = self._starts[-1], {name: len(made) for name, made in run.items()}
             returned = last.returned + sum(map(len, turn.results))
-            self._starts.append(Start(last.calls + len(turn.calls), returned, places))
-        self._courses = {name: Course(*(tuple(zip(*made)) or ((), (), ())), states[name]) for name, made in run.items()}
+            self._starts.append(TurnStart(last.calls + len(turn.calls), returned, places))
+        self._runs = {name: ClassRun(*(tuple(zip(*made)) or ((), (), ())), states[name]) for name, made in run.items()}
 
-    def session(self, turn: int) -> "FollowingSession":
-        """A world of its own as the program leaves it before a turn."""
-        return FollowingSession(self._classes, self._config, self._long_context, self._courses, self._starts[turn])
+    def session(self, turn: int) -> "ReusingSession":
+        """A session of its own as the program leaves it before a turn."""
+        return ReusingSession(self._classes, self._config, self._long_context, self._runs, self._starts[turn])
 
 
-class FollowingSession(BfclSession):
+class ReusingSession(BfclSession):
     """A session that tells and compares as any other, but makes and runs a class only once that must be done."""
 
     def __init__(
@@ -77,11 +78,11 @@ class FollowingSession(BfclSession):
         classes: tuple[str, ...],
         config: Mapping[str, Json],
         long_context: bool,
-        courses: Mapping[str, Course],
-        start: Start,
+        runs: Mapping[str, ClassRun],
+        start: TurnStart,
     ):
         super().__init__((), {}, long_context)
-        self._owners, self._config, self._courses = owners(classes), config, courses
+        self._owners, self._config, self._runs = owners(classes), config, runs
         self._places = dict(start.places)  # calls of a class that were the program's; LEFT once one was not
         self._done: dict[str, int] = {}  # how many of these were run
         self._calls, self._returned = start.calls, start.returned
@@ -92,30 +93,30 @@ class FollowingSession(BfclSession):
                 self._catch_up(name)
         return super().state()
 
-    def unlike(self, expected: Mapping[str, Mapping[str, Json]]) -> dict[str, dict[str, Json]]:
+    def state_since(self, before: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
         self.state()
-        return super().unlike(expected)
+        return super().state_since(before)
 
-    def _first_unlike(self, name: str, expected: Mapping[str, Json]) -> tuple[str, Json, Json] | None:
+    def _first_difference(self, name: str, expected: Mapping[str, Json]) -> Difference | None:
         place = self._places[name]
-        held = self._courses[name].states.get(place)
+        held = self._runs[name].states.get(place)
         if held is expected:
             return None
         if held is not None:
-            unlike = (key for key in sorted(expected) if held.get(key, CUT) != expected[key])
-            return next(((key, held.get(key, CUT), expected[key]) for key in unlike), None)
+            differing = (key for key in sorted(expected) if held.get(key, CUT) != expected[key])
+            return next(((key, held.get(key, CUT), expected[key]) for key in differing), None)
         if place != LEFT:
             self._catch_up(name)
-        return super()._first_unlike(name, expected)
+        return super()._first_difference(name, expected)
 
     def _run(self, tool: str, arguments: Mapping[str, Json]) -> tuple[str, str | None]:
         name = self._owners.get(tool)
         place = self._places.get(name, LEFT)
         if place != LEFT:
-            course = self._courses[name]
-            if place < len(course.keys) and course.keys[place] == (tool, repr(arguments)) and not self._spent():
+            known = self._runs[name]
+            if place < len(known.keys) and known.keys[place] == (tool, repr(arguments)) and not self._spent():
                 self._places[name] = place + 1
-                raw = course.results[place]
+                raw = known.results[place]
                 return raw, RAISED if raw.startswith(FAILED) else None
         return super()._run(tool, arguments)
 
@@ -126,13 +127,13 @@ class FollowingSession(BfclSession):
         return super()._executed(name, tool, arguments)
 
     def _catch_up(self, name: str) -> None:
-        """Run what was only told."""
+        """Run the calls whose known results were given."""
         if name not in self._parts:
             self._parts |= instances((name,), self._config, self._long_context)
         place = self._places[name]
-        for call in self._courses[name].calls[self._done.get(name, 0) : place]:
+        for call in self._runs[name].calls[self._done.get(name, 0) : place]:
             if not bounds.refusal(call.name, call.arguments):
-                with suppress(TimedOut, Exception):  # told already
+                with suppress(TimedOut, Exception):  # its result was given already
                     self._called(name, call.name, call.arguments, _unread)
         self._done[name] = place
 

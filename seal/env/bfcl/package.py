@@ -5,17 +5,13 @@ vendor's SDK. What is needed here, data files and environment classes, is found 
 """
 
 import copy
-import json
 import marshal
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from pathlib import Path
+from importlib.util import module_from_spec, spec_from_file_location
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from seal.core.errors import ArtifactError, DependencyError
-from seal.core.types import Json
+from seal.env.package import Package
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 MODULES = MappingProxyType(
@@ -34,31 +30,8 @@ WORLDS = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 EXTENSIONS = "long_context"  # module of the records that pad long-context tasks
 
 
-@cache
-def root() -> Path:
-    """The package's folder. Raises DependencyError when it is not installed."""
-    spec = find_spec("bfcl_eval")
-    if spec is None or not spec.submodule_search_locations:
-        remedy = "pip install --no-deps -r requirements-nodeps.lock, and mpmath"
-        raise DependencyError("package", "bfcl_eval is not installed", remedy)
-    return Path(spec.submodule_search_locations[0])
-
-
-def package_version() -> str:
-    root()
-    try:
-        return version("bfcl_eval")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def lines(*parts: str) -> list[Json]:
-    """One of the package's JSON-lines data files. Raises ArtifactError where it is missing or broken."""
-    path = root().joinpath("data", *parts)
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, ValueError) as error:
-        raise ArtifactError("BFCL data file", f"{'/'.join(parts)}: {error}", "install the pinned bfcl_eval") from None
+PACKAGE = Package("bfcl_eval", "bfcl_eval", "pip install --no-deps -r requirements-nodeps.lock, and mpmath")
+root, lines = cache(PACKAGE.root), PACKAGE.json_lines
 
 
 def _deepcopy(value: Any) -> Any:

@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 from seal.core.types import Call, Json, Result
+from seal.env.base import Difference, Session
 from seal.env.bfcl import bounds
 from seal.env.bfcl.dispatch import FAILED, FORBIDDEN, worded
-from seal.env.bfcl.values import SCALARS, copied, first_unlike, public_state, unlike
+from seal.env.bfcl.values import SCALARS, copied, differences, public_state
 from seal.env.bfcl.world import instances, own_method, reaching, signatures
 from seal.env.limit import TimedOut, time_limit
 from seal.tools.shapes import error_kind
@@ -24,7 +25,7 @@ _GUARDED = bounds.NUMERIC | bounds.WALKS
 KEPT_WORDINGS = 512  # of up to 60 kB each
 
 
-class BfclSession:
+class BfclSession(Session):
     """The classes of one task with their scenario. `config` is BFCL's initial_config: `{class: scenario}`."""
 
     def __init__(self, classes: Sequence[str], config: Mapping[str, Json], long_context: bool = False):
@@ -33,53 +34,49 @@ class BfclSession:
         self._owners = owners(tuple(classes))
         self._spaces: dict[str, dict[str, Any]] = {}  # per class, what its own methods reach beside the instance
         self._own: dict[str, Callable[..., Any]] = {}
-        self._compared: dict[str, tuple[Mapping[str, Json], dict[str, Json]]] = {}
-        self._first: dict[str, tuple[Mapping[str, Json], tuple[str, Json, Json] | None]] = {}
+        self._compared: dict[str, tuple[Mapping[str, Json], Difference | None]] = {}
         self._calls = self._returned = 0
 
     def call(self, call: Call) -> Result:
         """Run one call; every fault is a result, also one that would never end."""
-        raw, kind = self._told(call)
+        raw, kind = self._counted(call)
         if kind is None or kind is RAISED:
             kind = error_kind(raw) or (kind or "")
         return Result(raw, raw, kind)
 
-    def raws(self, calls: Sequence[Call]) -> list[str]:
+    def raw_results(self, calls: Sequence[Call]) -> list[str]:
         """The raw result texts of calls, without a look at what they say."""
-        return [self._told(call)[0] for call in calls]
+        return [self._counted(call)[0] for call in calls]
 
     def state(self) -> dict[str, Json]:
         """`{class: {public attribute: plain value}}`, a copy."""
         return {name: public_state(part) for name, part in self._parts.items()}
 
-    def unlike(self, expected: Mapping[str, Mapping[str, Json]]) -> dict[str, dict[str, Json]]:
-        """Those attributes of `state()` that differ from the state of a world of the same classes."""
-        return {name: found for name in self._parts if (found := self._unlike(name, expected[name]))}
+    def state_since(self, before: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
+        """The state, where a class is as before the very same object."""
+        return {name: self._state_since(name, held) for name, held in before.items()}
 
-    def difference(self, expected: Mapping[str, Mapping[str, Json]]) -> tuple[str, Json, Json] | None:
-        """Of these the first by name: `class.attribute`, ours, theirs."""
+    def difference(self, expected: Mapping[str, Mapping[str, Json]]) -> Difference | None:
         for name in sorted(expected):
-            if found := self._first_unlike(name, expected[name]):
+            if found := self._first_difference(name, expected[name]):
                 attribute, ours, theirs = found
                 return f"{name}.{attribute}", ours, theirs
         return None
 
-    def _first_unlike(self, name: str, expected: Mapping[str, Json]) -> tuple[str, Json, Json] | None:
-        if name in self._first and self._first[name][0] is expected:
-            return self._first[name][1]
-        found = first_unlike(self._parts[name], expected)
-        self._first[name] = expected, found
-        return found
+    def _state_since(self, name: str, before: Mapping[str, Json]) -> Mapping[str, Json]:
+        if self._first_difference(name, before) is None:
+            return before
+        return {**before, **{key: ours for key, ours, _ in differences(self._parts[name], before)}}
 
-    def _unlike(self, name: str, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """Compared again only after a call, or with something else."""
+    def _first_difference(self, name: str, expected: Mapping[str, Json]) -> Difference | None:
+        """Looked for again only after a call, or in something else."""
         if name in self._compared and self._compared[name][0] is expected:
             return self._compared[name][1]
-        found = unlike(self._parts[name], expected)
+        found = next(differences(self._parts[name], expected), None)
         self._compared[name] = expected, found
         return found
 
-    def _told(self, call: Call) -> tuple[str, str | None]:
+    def _counted(self, call: Call) -> tuple[str, str | None]:
         """The raw result and its error kind, None where that must be read from the text."""
         raw, kind = self._run(call.name, call.arguments)
         self._calls += 1
@@ -110,7 +107,6 @@ class BfclSession:
         if reason := bounds.endless(tool, part):
             raise RecursionError(reason)
         self._compared.pop(name, None)
-        self._first.pop(name, None)
         method = self._own.get(tool) or self._method(part, name, tool)
         given = {key: value if type(value) in SCALARS else copied(value) for key, value in arguments.items()}
         if tool not in _GUARDED:

@@ -22,30 +22,16 @@ def public_state(instance: Any) -> dict[str, Json]:
     return {name: plain(value) for name, value in vars(instance).items() if not name.startswith("_")}
 
 
-def unlike(instance: Any, expected: Mapping[str, Json]) -> dict[str, Json]:
-    """Those attributes of `public_state(instance)` that differ from `expected`."""
-    held, found = vars(instance), {}
-    for name, value in expected.items():
-        ours = held.get(name, CUT)
-        if ours == value or (hasattr(ours, "contents") and _same_entry(vars(ours), value)):
-            continue
-        told = plain(ours)
-        if told != value:
-            found[name] = told
-    return found
-
-
-def first_unlike(instance: Any, expected: Mapping[str, Json]) -> tuple[str, Json, Json] | None:
-    """Of `unlike`, the first by name: the name, ours, theirs; looks no further."""
+def differences(instance: Any, expected: Mapping[str, Json]) -> Iterator[tuple[str, Json, Json]]:
+    """Those attributes of `public_state(instance)` that differ from `expected`, by name: the name, ours, theirs."""
     held = vars(instance)
     for name in sorted(expected):
         ours, theirs = held.get(name, CUT), expected[name]
         if ours == theirs or (hasattr(ours, "contents") and _same_entry(vars(ours), theirs)):
             continue
-        told = plain(ours)
-        if told != theirs:
-            return name, told, theirs
-    return None
+        public = plain(ours)
+        if public != theirs:
+            yield name, public, theirs
 
 
 def _same_entry(held: Mapping[str, Any], theirs: Json) -> bool:

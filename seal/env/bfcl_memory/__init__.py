@@ -14,31 +14,27 @@ from functools import cached_property
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Fact, Json, Task, ToolDoc
-from seal.env.base import Documented
-from seal.env.bfcl.data import facts_of
-from seal.env.bfcl.package import lines, package_version
+from seal.env.bfcl.data import entry_facts
+from seal.env.bfcl.package import PACKAGE, lines
 from seal.env.bfcl_memory import data
-from seal.env.bfcl_memory.backend import BACKENDS
-from seal.env.bfcl_memory.session import MemorySession
-from seal.env.spoken_answers import AnswerSession
+from seal.env.bfcl_memory.session import BACKENDS, MemorySession
+from seal.env.spoken_answers import AnswerEnvironment, AnswerSession
 
 SCENARIOS = tuple(data.SPLITS)
 
 
-class BfclMemoryEnv(Documented):
+class BfclMemoryEnv(AnswerEnvironment):
     """The Environment over the installed bfcl_eval package. `backends`: which of kv, rec_sum, vector.
 
     Raises DependencyError where the package, or what a backend needs, is missing.
     """
 
     name = "bfcl_memory"
-    max_steps_per_turn = 21
-    judges_abstention = False
 
     def __init__(self, backends: Sequence[str] = ("kv", "rec_sum")):
         if not backends or set(backends) - set(BACKENDS):
             raise ParamError("envs.bfcl_memory.backends", list(backends), f"some of: {', '.join(BACKENDS)}")
-        self.version = package_version()
+        self.version = PACKAGE.version()
         self.backends = tuple(dict.fromkeys(backends))
         self._noted: dict[tuple[str, str], Json] = {}
         self._docs = {name: {doc.name: doc for doc in data.docs_of(name)} for name in self.backends}
@@ -95,7 +91,7 @@ class BfclMemoryEnv(Documented):
         facts: dict[str, tuple[Fact, ...]] = {}
         for backend in self.backends:
             for entry in lines("multi_turn_func_doc", f"memory_{backend}.json"):
-                facts.setdefault(entry["name"], facts_of(self._docs[backend][entry["name"]], entry))
+                facts.setdefault(entry["name"], entry_facts(self._docs[backend][entry["name"]], entry))
         return facts
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.bfcl.data import doc_of
 from seal.env.bfcl.package import lines, root
-from seal.env.bfcl_memory.backend import tools_of
 from seal.env.bfcl_memory.notes import notes
+from seal.env.bfcl_memory.session import tools_of
 from seal.env.spoken_answers import RESPOND
 
 # By scenario, so that no user is in two splits. With five of them, dev is a quarter of the training side (25 of 105).

@@ -1,17 +1,49 @@
-"""One isolated memory: literal calls in, result strings out as the official executor words them."""
+"""One isolated memory: the official classes, from the installed package's own source, without the files they keep
+between tests; literal calls in, result strings out as the official executor words them.
 
+Each module's imports are replaced by what is given here: importing them as they stand would load bfcl_eval.utils (which
+makes folders beside the package) and, for vectors, download a model. A snapshot is what the official files hold.
+"""
+
+import ast
+import inspect
+import json
+import re
+from copy import deepcopy
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Json, Result
+from seal.env.base import Session
 from seal.env.bfcl.dispatch import FAILED, called, result_of
-from seal.env.bfcl_memory.backend import context_of, memory, snapshot_of, tools_of
+from seal.env.bfcl.package import root
 
 MAX_CHARACTERS = 1_000_000  # of a memory: the official replace would let 10,000 characters grow to 10^8 and on
+BACKENDS = ("kv", "rec_sum", "vector")
+PARTS = MappingProxyType(
+    {
+        "kv": ("core_memory", "archival_memory"),
+        "vector": ("core_memory", "archival_memory"),
+        "rec_sum": ("memory",),
+    }
+)
 
 
-class MemorySession:
-    """One backend, remembering a snapshot."""
+class MemoryAPI:
+    """Stands in for the official base class: a scenario is a snapshot, or empty for the first conversation."""
+
+    def _prepare_snapshot(self, initial_config: Json) -> Json | None:
+        return initial_config or None
+
+
+class MemorySession(Session):
+    """A memory of one backend, from a snapshot ({}: nothing is remembered)."""
 
     def __init__(self, backend: str, snapshot: Json):
-        self._backend, self._memory = backend, memory(backend, snapshot)
+        self._backend, self._memory = backend, _class(backend)()
+        self._memory._load_scenario(snapshot)
 
     def call(self, call: Call) -> Result:
         if self._backend == "rec_sum" and call.name == "memory_replace" and self._grown(call) > MAX_CHARACTERS:
@@ -19,14 +51,54 @@ class MemorySession:
         return called(self._memory, tools_of(self._backend), call)
 
     def state(self) -> dict[str, Json]:
-        """The snapshot: what a later conversation starts from."""
-        return snapshot_of(self._backend, self._memory)
+        """The snapshot, a copy: what a later conversation starts from."""
+        values = {part: getattr(self._memory, part) for part in PARTS[self._backend]}
+        return json.loads(json.dumps({k: v.export() if hasattr(v, "export") else v for k, v in values.items()}))
 
     def context(self) -> str:
-        """What stands in the system prompt of a conversation that starts now."""
-        return context_of(self._memory)
+        """What stands in the system prompt of a conversation that starts now, in the official words."""
+        return self._memory._dump_core_memory_to_context()
 
     def _grown(self, call: Call) -> int:
         old, new = (str(call.arguments.get(name, "")) for name in ("old_text", "new_text"))
         text = self._memory.memory
         return len(text) + text.count(old) * len(new)
+
+
+@cache
+def tools_of(backend: str) -> dict[str, tuple[str, ...]]:
+    """`{tool: parameters in positional order}`."""
+    methods = inspect.getmembers(_class(backend), inspect.isfunction)
+    return {tool: tuple(inspect.signature(f).parameters)[1:] for tool, f in methods if not tool.startswith("_")}
+
+
+@cache
+def _class(backend: str) -> type:
+    if backend not in BACKENDS:
+        raise ParamError("memory backend", backend, f"known backends: {', '.join(BACKENDS)}")
+    path = root() / "eval_checker" / "multi_turn_eval" / "func_source_code" / f"memory_{backend}.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree.body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    space = {"__name__": f"memory_{backend}", **_imports(backend)}
+    exec(compile(tree, path.name, "exec"), space)  # the installed package's own source, never text of a policy
+    return space[f"MemoryAPI_{backend}"]
+
+
+def _imports(backend: str) -> dict[str, Any]:
+    import typing
+
+    names = {name: getattr(typing, name) for name in ("Dict", "List", "Optional", "Tuple")}
+    names |= {"json": json, "re": re, "deepcopy": deepcopy, "MemoryAPI": MemoryAPI}
+    if backend == "kv":
+        try:
+            from rank_bm25 import BM25Plus
+        except ImportError:
+            raise DependencyError("package", "rank_bm25 is not installed", "pip install rank-bm25==0.2.2") from None
+        return names | {"BM25Plus": BM25Plus}
+    if backend == "vector":
+        import numpy
+
+        from seal.env.bfcl_memory import encoder
+
+        return names | {"np": numpy, "faiss": encoder, "SentenceTransformer": encoder.SentenceTransformer}
+    return names

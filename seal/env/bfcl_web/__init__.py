@@ -1,25 +1,22 @@
 """BFCL V4 web search: 100 questions whose answers lie several pages apart, with and without snippets.
 
 Playing needs a key of the search service in SERPAPI_API_KEY, and the open web. Verifying and diagnosing need neither:
-`open` gives a session that never asks anyone, `converse` the live one (see seal.env.base).
+`open` gives a session that never asks anyone, `open_live` the live one (see seal.env.base).
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from seal.core.errors import DependencyError
+from seal.client.server import read_key
 from seal.core.types import Call, Fact, Json, Split, Task, ToolDoc, UserTurn
-from seal.env.base import Documented
-from seal.env.bfcl.data import doc_of, facts_of
-from seal.env.bfcl.known_bad import known_bad
-from seal.env.bfcl.package import lines, package_version
+from seal.env.bfcl.data import doc_of, entry_facts, known_bad
+from seal.env.bfcl.package import PACKAGE, lines
 from seal.env.bfcl_memory.data import ANSWER_FORMAT, prompts
 from seal.env.bfcl_web.engine import SERVICE, Engine
 from seal.env.bfcl_web.fetch import Bounds
 from seal.env.bfcl_web.session import TOOLS, SilentSession, WebSession, package
-from seal.env.spoken_answers import RESPOND, AnswerSession
+from seal.env.spoken_answers import RESPOND, AnswerEnvironment, AnswerSession
 
 KEY = "SERPAPI_API_KEY"
 FILE = "BFCL_v4_web_search.json"
@@ -27,7 +24,7 @@ VARIANTS = ("base", "no_snippet")
 SOURCES = "sources"  # among `hosts`: those that the benchmark's own notes name
 
 
-class BfclWebEnv(Documented):
+class BfclWebEnv(AnswerEnvironment):
     """The Environment over the installed bfcl_eval package, the search service and the web.
 
     hosts        that pages may be fetched from, with their subdomains; "sources" stands for those that the benchmark's
@@ -37,8 +34,7 @@ class BfclWebEnv(Documented):
     """
 
     name = "bfcl_web"
-    max_steps_per_turn = 21
-    judges_abstention = False
+    live = True
 
     def __init__(
         self,
@@ -48,7 +44,7 @@ class BfclWebEnv(Documented):
         service: str = SERVICE,
         local: frozenset[str] = frozenset(),
     ):
-        self.version = package_version()
+        self.version = PACKAGE.version()
         self._hosts, self._seconds, self._max_bytes = tuple(hosts), seconds, max_bytes
         self._service, self._local = service, local
         self._entries = {entry["name"]: entry for entry in lines("multi_turn_func_doc", "web_search.json")}
@@ -88,19 +84,17 @@ class BfclWebEnv(Documented):
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
         known = (name for name in dict.fromkeys(tools) if name in self._docs)
-        return tuple(fact for name in known for fact in facts_of(self._docs[name], self._entries[name]))
+        return tuple(fact for name in known for fact in entry_facts(self._docs[name], self._entries[name]))
 
     def open(self, task: Task) -> AnswerSession:
         return AnswerSession(SilentSession(), task.initial_state["answers"])
 
-    def converse(self, task: Task, seed: int) -> AnswerSession:
+    def open_live(self, task: Task, seed: int) -> AnswerSession:
         """A live session. Raises DependencyError without a key, or without the packages that read pages."""
-        key = os.environ.get(KEY, "").strip()
-        if not key:
-            raise DependencyError("web search", f"{KEY} is not set", "set it to a key of serpapi.com")
+        key = read_key(KEY, "export it: the key of an account at serpapi.com")
         for module, name in (("html2text", "html2text"), ("bs4", "beautifulsoup4")):
             package(module, name)
-        engine = Engine(key, self._service, self._local, self._seconds)
+        engine = Engine(key, self._service, self._seconds)
         bounds = Bounds(self.hosts, self._local, self._seconds, self._max_bytes)
         world = WebSession(engine, bounds, task.initial_state["show_snippet"])
         return AnswerSession(world, task.initial_state["answers"])

@@ -1,61 +1,47 @@
-"""The keyed search service (SerpApi's DuckDuckGo engine): one query, bounded retries, no key in any message."""
+"""The keyed search service (SerpApi's DuckDuckGo engine): one query, bounded tries, no key in any message."""
 
 import json
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from http.client import responses
 
+from seal.client.server import NOT_READ, AskAgain, NoAnswer, Server
 from seal.core.types import Json
-from seal.env.bfcl_web.fetch import Bounds, Failed, Refused, fetch
 
 SERVICE = "https://serpapi.com/search"
-TRIES = 4  # of one query, where the service says that there were too many
-FIRST_WAIT = 2.0  # seconds, doubled each time
-TOO_MANY = 429
+FIRST_WAIT = 2.0  # seconds, where the service says that there were too many requests
+TOO_MANY = "429"
 NO_RESULTS = "Failed to retrieve the search results from server. Please try again later."
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Where and with which key to search. `sleep` waits between tries; `local` as in Bounds."""
+    """Where and with which key to search."""
 
     key: str
     service: str = SERVICE
-    local: frozenset[str] = frozenset()
     seconds: float = 20.0
-    sleep: Callable[[float], None] = time.sleep
 
     def search(self, keywords: str, region: str) -> list[Json] | dict[str, str]:
-        """Organic results, or `{"error": ...}` as officially; a service that stays busy is an error after TRIES."""
+        """Organic results, or `{"error": ...}` as officially; so is a service that does not answer."""
         query = {"engine": "duckduckgo", "q": keywords, "kl": region, "output": "json", "api_key": self.key}
-        wait = FIRST_WAIT
-        for left in reversed(range(TRIES)):
-            answer = self._ask(query)
-            if not _busy(answer) or not left:
-                break
-            self.sleep(wait)
-            wait *= 2
-        if not isinstance(answer.get("organic_results"), list):
-            return {"error": self._clean(str(answer["error"])) if _busy(answer) or "fault" in answer else NO_RESULTS}
-        return answer["organic_results"]
-
-    def _ask(self, query: dict[str, str]) -> dict[str, Json]:
-        host = self.service.split("/")[2].partition(":")[0]
-        bounds = Bounds((host,), self.local, self.seconds, redirects=0)
+        server = Server(self.service, seconds=self.seconds, name="web search", first_wait=FIRST_WAIT)
         try:
-            page = fetch(f"{self.service}?{urlencode(query)}", bounds)
-            answer = json.loads(page.text)
-        except (Failed, Refused) as error:
-            return {"error": str(error), "fault": getattr(error, "status", 0)}
-        except (ValueError, RecursionError):
-            return {}
-        return answer if isinstance(answer, dict) else {}
-
-    def _clean(self, message: str) -> str:
-        """A message without the URL it names, for that holds the key."""
-        return message.partition(" for url:")[0].replace(self.key, "***")
+            found = server.ask("", query=query, read=_organic_results)
+        except NoAnswer as error:
+            message = error.said if error.status == 200 else error.reason
+            if error.status >= 300:
+                message = f"{error.status} Error: {responses.get(error.status, 'Unknown')}"
+            return {"error": message.partition(" for url:")[0].replace(self.key, "***")}
+        return {"error": NO_RESULTS} if found is None else found
 
 
-def _busy(answer: dict[str, Json]) -> bool:
-    return answer.get("fault") == TOO_MANY or str(TOO_MANY) in str(answer.get("error", ""))
+def _organic_results(body: bytes) -> list[Json] | None:
+    """The results in an answer; None where it holds none. Raises AskAgain where the service is busy."""
+    try:
+        answer = json.loads(body)
+        busy, found = str(answer.get("error", "")), answer.get("organic_results")
+    except NOT_READ:
+        return None
+    if TOO_MANY in busy:
+        raise AskAgain(busy)
+    return found if isinstance(found, list) else None

@@ -6,6 +6,7 @@ from typing import Any
 
 from seal.core.errors import DependencyError
 from seal.core.types import Call, Json, Result
+from seal.env.base import Session
 from seal.env.bfcl.dispatch import called, result_of
 from seal.env.bfcl_web.engine import Engine
 from seal.env.bfcl_web.fetch import Bounds, Failed, Refused, fetch
@@ -40,7 +41,7 @@ class WebSearchAPI:
             return {"error": f"An error occurred while fetching {url}: {error}"}
 
 
-class WebSession:
+class WebSession(Session):
     """A live session. Its results are the web's, so only the answer is ever judged anew."""
 
     def __init__(self, engine: Engine, bounds: Bounds, show_snippet: bool):
@@ -53,7 +54,7 @@ class WebSession:
         return {}
 
 
-class SilentSession:
+class SilentSession(Session):
     """Runs calls again without the web: what they returned then is in the rollout, and nothing rests on it."""
 
     def call(self, call: Call) -> Result:

@@ -2,22 +2,20 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seal.core.errors import ParamError, RoundError
-from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import Documented, Session
+from seal.core.types import Fact, Json, Task, ToolDoc
+from seal.env.base import Environment, Session
 from seal.env.custom.functions import PythonTools
-from seal.env.custom.gold import check_gold
-from seal.env.custom.schema import facts_of
 from seal.env.custom.server import McpTools
 from seal.env.custom.source import Source
 from seal.env.custom.tasks import load_tasks
 from seal.settings.envs import CustomParams
 from seal.settings.typed import read
+from seal.tools.docs import facts_of
 from seal.workspace.lineage import find_root
 
 OWN_GRADERS = ("schema", "judge")  # names a turn's `check` may have beside those of functions
@@ -28,7 +26,7 @@ def named(variant: str) -> dict[str, str]:
     return {"module": variant}
 
 
-class CustomEnv(Documented):
+class CustomEnv(Environment):
     """The environment of the user's tools. `options`: CustomParams. Raises ParamError for whatever does not fit."""
 
     name = "custom"
@@ -41,7 +39,7 @@ class CustomEnv(Documented):
             raise ParamError("envs.custom", f"{value} of module and mcp.command", "give one: module: my_pkg.my_tools")
         self._root, self._params = workspace(), params
         self.version, self.max_steps_per_turn = str(params.version), params.max_steps_per_turn
-        self.judge = replace(params.judge, cache=str(self._root / params.judge.cache))
+        self.judge = params.judge.model_copy(update={"cache": str(self._root / params.judge.cache)})
 
     @cached_property
     def tools(self) -> PythonTools | McpTools:
@@ -83,10 +81,38 @@ class CustomEnv(Documented):
 
     def prove(self) -> None:
         """Run every gold program, twice. Raises ParamError for the first call that fails or differs."""
-        has_state = [check_gold(self, task) for task in self.tasks()]
+        has_state = [self._proven(task) for task in self.tasks()]
         if not any(has_state) and any("" in self.checks(task) for task in self.tasks()):
-            told = "these tools have no public state: turns with gold are judged by what calls return (docs/custom.md)"
-            print(f"note: envs.custom: {told}", file=sys.stderr)
+            note = "these tools have no public state: turns with gold are judged by what calls return (docs/custom.md)"
+            print(f"note: envs.custom: {note}", file=sys.stderr)
+
+    def _proven(self, task: Task) -> bool:
+        """Whether there ever was any public state."""
+        (first, has_state), (second, _) = (self._gold_run(task) for _ in range(2))
+        for place, one, two in zip(first, first.values(), second.values(), strict=True):
+            if one != two:
+                remedy = "tools must be deterministic: no clock, no randomness without a seed from the state"
+                raise ParamError(f"task {task.task_id}, {place}", f"{one!r}, the second time {two!r}"[:300], remedy)
+        return has_state
+
+    def _gold_run(self, task: Task) -> tuple[dict[str, Json], bool]:
+        """What every gold call gives, and the state after each turn; whether it ever was not empty."""
+        session, found = self.open(task), {}
+        has_state = bool(session.state())
+        for turn, entry in enumerate(task.turns):
+            for i, call in enumerate(entry.gold):
+                place = f"turn {turn}, gold call {i}"
+                result = session.call(call)
+                if result.error_kind:
+                    said = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+                    value = f"{call.name}({said}): {result.raw} ({result.error_kind})"
+                    raise ParamError(
+                        f"task {task.task_id}, {place}", value, "mend the call, the task's state or the tool"
+                    )
+                found[place] = result.raw
+                has_state = has_state or bool(session.state())
+            found[f"state after turn {turn}"] = session.state()
+        return found, has_state
 
     def checks(self, task: Task) -> tuple[str, ...]:
         """Who judges each turn: "" the gold run, "schema", "judge", or a checker function's name."""

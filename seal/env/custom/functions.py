@@ -14,6 +14,7 @@ from typing import Any
 
 from seal.core.errors import ParamError
 from seal.core.types import ERROR_KINDS, Call, Json, Result
+from seal.env.base import Session
 from seal.env.custom.json_values import attributes, is_opaque, plain
 from seal.env.custom.signature import Refused, bind, doc_of, hints_of
 from seal.env.custom.source import SECONDS, Source
@@ -82,7 +83,7 @@ class PythonTools:
             raise ParamError("state", value, f"its keys are the arguments of {self._maker}") from error
 
 
-class PythonSession:
+class PythonSession(Session):
     """One world: a module, or an object."""
 
     def __init__(self, world: Any, names: frozenset[str], seconds: float):

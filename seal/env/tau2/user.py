@@ -23,7 +23,7 @@ class UserFailed(Exception):
 
 
 class User(Protocol):
-    opening: tuple[str, ...]  # what every agent says first, where the user waits to be greeted
+    greeting: tuple[str, ...]  # what every agent says first, where the user waits to be greeted
 
     def answer(self, text: str, act: Act) -> str:
         """The user's next message; with one of STOPS in it the conversation is over. Raises UserFailed."""
@@ -38,7 +38,7 @@ class ScriptedUser:
     """
 
     tools: Collection[str] = ()
-    opening: tuple[str, ...] = ()
+    greeting: tuple[str, ...] = ()
 
     def answer(self, text: str, act: Act) -> str:
         told = [f"{call.name}: {act(call)}" for call in calls_in(text, self.tools)]
@@ -51,7 +51,7 @@ class RecordedUser:
     """Does and says again what it did and said in a rollout (`answers`: raw results of its `respond` calls), then
     nothing any more."""
 
-    opening: tuple[str, ...] = ()
+    greeting: tuple[str, ...] = ()
 
     def __init__(self, answers: Sequence[str]):
         self._answers = [json.loads(answer) for answer in answers]

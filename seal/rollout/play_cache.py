@@ -17,7 +17,7 @@ _SHAPE = {"actions": [[(str, list, list, str)]]}
 
 
 @dataclass(frozen=True, slots=True)
-class ActionLog:
+class PlayCache:
     """A file a batch in an ignored folder, named by all that decided it; whoever has no more use for it removes it."""
 
     folder: Path
@@ -27,8 +27,8 @@ class ActionLog:
         path = self._path(decided_by)
         if not path.exists():
             return None
-        kept = read_record(path, _SHAPE)["actions"]
-        return [[Action(text, tuple(ids), tuple(logprobs), end) for text, ids, logprobs, end in one] for one in kept]
+        played = read_record(path, _SHAPE)["actions"]
+        return [[Action(text, tuple(ids), tuple(logprobs), end) for text, ids, logprobs, end in one] for one in played]
 
     def write(self, actions: Sequence[Sequence[Action]], *decided_by: Any) -> None:
         new_folder(self.folder)

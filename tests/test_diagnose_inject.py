@@ -34,7 +34,7 @@ def sample(request):
 @pytest.fixture(scope="module")
 def rows(sample):
     env, tasks = sample
-    return tally(env.name, (judge(env, injected) for injected in injections(env, tasks)), pairs(env, tasks))
+    return tally([*(judge(env, injected) for injected in injections(env, tasks)), *pairs(env, tasks)])
 
 
 def meets(result):
@@ -87,7 +87,7 @@ def test_the_proof_counts_what_is_wrong(sample, monkeypatch):
     monkeypatch.setattr(
         inject, "diagnose", lambda env, task, rollout, verdicts: diagnose(env, task, play(env, task, {}), verdicts)
     )
-    rows = tally(env.name, [judge(env, injected) for injected in injections(env, tasks[:8])])
+    rows = tally(judge(env, injected) for injected in injections(env, tasks[:8]))
     assert Score(rows).macro_f1 < 0.5
 
 

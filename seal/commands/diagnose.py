@@ -76,4 +76,4 @@ def proof(name: str, n: int, seed: int) -> "list[Row]":
     tasks = [task for task in env.tasks() if not task.known_bad]
     random.Random(seed).shuffle(tasks)
     tasks = tasks[: n or len(tasks)]
-    return tally(name, (judge(env, injected) for injected in injections(env, tasks, seed)), pairs(env, tasks, seed))
+    return tally([*(judge(env, injected) for injected in injections(env, tasks, seed)), *pairs(env, tasks, seed)])

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
-from seal.core.types import Call, Result, Rollout, Task, Verdict
+from seal.core.types import REFUSALS, Call, Result, Rollout, Task, Verdict
 from seal.diagnose.diagnosis import diagnose
 from seal.diagnose.proof.fault_kinds import CONTROLS, KINDS, NATURE, OF_CALL, mutated, texts_of
+from seal.diagnose.proof.score import APART, CONTROL, FAULT, PAIR, Row
 from seal.diagnose.trace import trace
 from seal.env.base import Environment
 from seal.policy.faults import TurnScript, gold_script
@@ -43,35 +44,6 @@ class Injected:
         return cut or not all(verdict.valid for verdict in self.verdicts)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What the diagnosis said about one injected fault."""
-
-    injected: Injected
-    predicted: str  # primary label at the faulty turn
-    labels: tuple[str, ...]  # all labels there
-    found_turn: int  # first root failing turn, -1: none
-    blamed: int  # right turns with a root failure as primary label
-    right_turns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two faults in one rollout, in two turns or in two calls of one turn (then the two turns are the same).
-
-    `expected`: their labels; `present`: which of them the diagnosis gave to their turns, as roots.
-    """
-
-    kinds: tuple[str, str]
-    turns: tuple[int, int]
-    expected: tuple[str, str]
-    present: tuple[str, ...]
-
-    @property
-    def both(self) -> bool:
-        return self.present == self.expected
-
-
 def injections(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterator[Injected]:
     """Every kind of fault once a task, at a random turn that has a place for it, in a random call format."""
     for task in tasks:
@@ -84,23 +56,27 @@ def injections(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterat
                     break
 
 
-def judge(env: Environment, injected: Injected) -> Case:
+def judge(env: Environment, injected: Injected) -> Row:
     """Diagnose one injected trajectory."""
-    rows = diagnose(env, injected.task, injected.rollout, injected.verdicts)
+    rows, expected = diagnose(env, injected.task, injected.rollout, injected.verdicts), injected.expected
     primaries = {row.turn: row for row in rows if row.primary}
     roots = [turn for turn, row in sorted(primaries.items()) if row.root and row.label in FAILURES]
-    right = [turn for turn in primaries if turn != injected.turn or not injected.expected]
-    return Case(
-        injected,
-        predicted=str(primaries[injected.turn].label),
-        labels=tuple(str(row.label) for row in rows if row.turn == injected.turn),
-        found_turn=roots[0] if roots else -1,
-        blamed=sum(turn in roots for turn in right),
+    right = [turn for turn in primaries if turn != injected.turn or not expected]
+    return Row(
+        env.name,
+        CONTROL if not expected else FAULT if injected.flips else APART,
+        injected.kind,
+        expected[0].value if expected else "",
+        str(primaries[injected.turn].label),
+        n=1,
+        turn_found=int(bool(expected) and roots[:1] == [injected.turn]),
+        all_labels=int({*expected} <= {row.label for row in rows if row.turn == injected.turn}),
         right_turns=len(right),
+        blamed=sum(turn in roots for turn in right),
     )
 
 
-def pairs(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterator[Pair]:
+def pairs(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterator[Row]:
     """Two faults at once: at most one pair in two turns and one in two calls of a turn for every task.
 
     In two turns each fault fails its turn by itself and both do together. In one turn the labels differ.
@@ -113,7 +89,7 @@ def pairs(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterator[Pa
                 yield pair
 
 
-def _two_turns(env: Environment, task: Task, format: str, rng: random.Random) -> Pair | None:
+def _two_turns(env: Environment, task: Task, format: str, rng: random.Random) -> Row | None:
     kinds = sorted(set(NATURE) - {"loop", "swap"})
     options = [(turn, kind) for turn in range(len(task.turns)) for kind in kinds]
     rng.shuffle(options)
@@ -131,10 +107,10 @@ def _two_turns(env: Environment, task: Task, format: str, rng: random.Random) ->
     if any(verdicts[turn].valid for turn in found):
         return None  # one fault undid what the other did
     a, b = (found[turn] for turn in sorted(found))
-    return _pair(env, task, rollout, verdicts, (a.kind, b.kind), (a.turn, b.turn), (a.expected[0], b.expected[0]))
+    return _pair(env, task, rollout, verdicts, [(injected.turn, injected.expected[0]) for injected in (a, b)])
 
 
-def _two_calls(env: Environment, task: Task, format: str, rng: random.Random) -> Pair | None:
+def _two_calls(env: Environment, task: Task, format: str, rng: random.Random) -> Row | None:
     """Of faults whose label no error can hide: each call is wrong by itself."""
     kinds = sorted(set(OF_CALL) & set(NATURE) - {"ignored_error", "malformed", "truncated"})
     turns = [turn for turn in range(len(task.turns)) if len(task.turns[turn].gold) > 1]
@@ -147,16 +123,20 @@ def _two_calls(env: Environment, task: Task, format: str, rng: random.Random) ->
         verdicts = verify_rollout(env, task, rollout)
         labels = [_nature(task, turn, kind, rollout) for kind in (a, b)]
         if labels[0] != labels[1] and not verdicts[turn].valid:
-            return _pair(env, task, rollout, verdicts, (a, b), (turn, turn), labels)
+            return _pair(env, task, rollout, verdicts, [(turn, label) for label in labels])
     return None
 
 
-def _pair(env, task, rollout, verdicts, kinds, turns, expected) -> Pair:
-    rows = diagnose(env, task, rollout, verdicts)
-    there = {(row.turn, str(row.label)) for row in rows if row.root}
-    expected = tuple(map(str, expected))
-    present = tuple(label for turn, label in zip(turns, expected, strict=True) if (turn, label) in there)
-    return Pair(kinds, turns, expected, present)
+def _pair(
+    env: Environment, task: Task, rollout: Rollout, verdicts: Sequence[Verdict], faults: Sequence[tuple[int, Label]]
+) -> Row:
+    """`faults`: (turn, label) of the two."""
+    roots = {(row.turn, row.label) for row in diagnose(env, task, rollout, verdicts) if row.root}
+    expected = [label.value for _, label in faults]
+    present = [label.value for turn, label in faults if (turn, label) in roots]
+    where = "one turn" if faults[0][0] == faults[1][0] else "two turns"
+    both = int(expected == present)
+    return Row(env.name, PAIR, where, " + ".join(sorted(expected)), " + ".join(sorted(present)), 1, 0, both, 0, 0)
 
 
 def formats_of(task: Task) -> tuple[str, ...]:
@@ -196,7 +176,7 @@ def expected_labels(
     ran = [(call, result) for step in steps for call, result in zip(step.calls, step.results, strict=True)]
     gold = list(task.turns[turn].gold)
     failed = [(call, result) for call, result in ran if result.error_kind]
-    refused = [result for call, result in failed if call in gold and _refusal(result)]
+    refused = [result for call, result in failed if call in gold and result.error_kind in REFUSALS]
     if kind in ("wrong_tool", "extra_call"):
         added = [call for call, _ in ran if call not in gold]
         there = {doc.name for doc in env.docs(task, turn)}
@@ -223,11 +203,11 @@ def _nature(task: Task, turn: int, kind: str, rollout: Rollout) -> Label:
     """The label of a fault by its kind. A skipped step that no tool missed is a call that was not made."""
     results = [result for step in rollout.steps if step.turn == turn for result in step.results]
     skipped = kind in ("skip_precondition", "skip_permission")
-    return Label.MISSING_TOOL_CALL if skipped and not any(map(_refusal, results)) else NATURE[kind]
-
-
-def _refusal(result: Result) -> bool:
-    return result.error_kind in ("precondition", "permission")
+    return (
+        Label.MISSING_TOOL_CALL
+        if skipped and not any(result.error_kind in REFUSALS for result in results)
+        else NATURE[kind]
+    )
 
 
 def _writes(env: Environment, task: Task, turn: int, ran: Sequence[tuple[Call, Result]], call: Call) -> bool:

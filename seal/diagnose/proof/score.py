@@ -5,12 +5,11 @@ The outcome of a proof is a table of counts (`Row`, a CSV file); every figure is
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
 from seal.core.errors import ArtifactError
-from seal.diagnose.proof.inject import Case, Pair
 from seal.store.files import atomic_file, read_csv, write_csv
 
 FAULT, APART, CONTROL, PAIR = "fault", "apart", "control", "pair"
@@ -43,23 +42,12 @@ class Row:
 NAMES = tuple(item.name for item in fields(Row))
 
 
-def tally(env: str, cases: Iterable[Case], pairs: Iterable[Pair] = ()) -> list[Row]:
-    """Counts, sorted. Pure."""
+def tally(rows: Iterable[Row]) -> list[Row]:
+    """Rows of one kind and outcome as one, sorted. Pure."""
     sums: dict[tuple[str, ...], list[int]] = {}
-
-    def add(key: tuple[str, ...], *numbers: int) -> None:
-        sums[key] = [a + b for a, b in zip(sums.get(key, [0] * 5), (1, *numbers), strict=True)]
-
-    for case in cases:
-        injected, labels = case.injected, set(map(str, case.injected.expected))
-        kind = CONTROL if not labels else FAULT if injected.flips else APART
-        expected = injected.expected[0].value if labels else ""
-        found_turn = int(bool(labels) and case.found_turn == injected.turn)
-        numbers = (found_turn, int(labels <= set(case.labels)), case.right_turns, case.blamed)
-        add((env, kind, injected.kind, expected, case.predicted), *numbers)
-    for pair in pairs:
-        where = "one turn" if pair.turns[0] == pair.turns[1] else "two turns"
-        add((env, PAIR, where, " + ".join(sorted(pair.expected)), " + ".join(sorted(pair.present))), 0, pair.both, 0, 0)
+    for row in rows:
+        key, numbers = astuple(row)[:5], astuple(row)[5:]
+        sums[key] = [a + b for a, b in zip(sums.get(key, [0] * 5), numbers, strict=True)]
     return [Row(*key, *numbers) for key, numbers in sorted(sums.items())]
 
 

@@ -67,20 +67,19 @@ def test_worth_is_deterministic_and_counts_every_turn_with_the_label(faults):
     first = worth(env, samples)
     assert first == worth(env, samples)
     assert {label: w.turns for label, w in first.items()} == dict(frequencies(samples))
-    assert all(w.repaired <= w.turns for w in first.values())
 
 
 def test_orders():
     found = {
-        Label.STATE_MISMATCH: Worth(100, 100, 300),
-        Label.ARGUMENT_MISMATCH: Worth(100, 100, 100),
-        Label.INVALID_TOOL_CALL: Worth(1, 1, 9),  # one turn decides little
+        Label.STATE_MISMATCH: Worth(100, 300),
+        Label.ARGUMENT_MISMATCH: Worth(100, 100),
+        Label.INVALID_TOOL_CALL: Worth(1, 9),  # one turn decides little
     }
     order = by_worth(found)
     assert order[:3] == (Label.INVALID_TOOL_CALL, Label.STATE_MISMATCH, Label.ARGUMENT_MISMATCH)
     assert set(order) == set(DEFAULT_PRIORITY) and len(order) == len(DEFAULT_PRIORITY)
     assert by_worth({}) == DEFAULT_PRIORITY
-    assert by_worth({Label.STATE_MISMATCH: Worth(4, 4, 8), Label.PASS: Worth()})[0] == Label.STATE_MISMATCH
+    assert by_worth({Label.STATE_MISMATCH: Worth(4, 8), Label.PASS: Worth()})[0] == Label.STATE_MISMATCH
 
 
 def test_named_orders(faults):

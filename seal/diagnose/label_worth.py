@@ -24,10 +24,9 @@ SUPPORT = 5  # turns at the mean of all labels that every label is given beforeh
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Of a label: root failing turns that carry it, those that could be repaired, verdicts the repairs turn right."""
+    """Of a label: root failing turns that carry it, verdicts that their repairs turn right."""
 
     turns: int = 0
-    repaired: int = 0
     flips: int = 0
 
     @property
@@ -39,7 +38,7 @@ class Worth:
 def worth(env: Environment, judged: Iterable[Judged]) -> dict[Label, Worth]:
     """What a repair of each label flips, by label in the default order. Of a bare verdict without calls: nothing."""
     tasks = {task.task_id: task for task in env.tasks()}
-    counts: dict[Label, list[int]] = defaultdict(lambda: [0, 0, 0])
+    counts: dict[Label, list[int]] = defaultdict(lambda: [0, 0])
     for j in judged:
         task = tasks[j.rollout.task_id]
         diagnoser = Diagnoser(env, task, j.rollout, j.verdicts)
@@ -50,8 +49,7 @@ def worth(env: Environment, judged: Iterable[Judged]) -> dict[Label, Worth]:
             if calls is not None:
                 played = j.rollout.calls_by_turn(len(task.turns))
                 played[turn] = calls
-                counts[label][1] += 1
-                counts[label][2] += _flips(j.verdicts, verify(env, task, played))
+                counts[label][1] += _flips(j.verdicts, verify(env, task, played))
     return {label: Worth(*counts[label]) for label in DEFAULT_PRIORITY if label in counts}
 
 

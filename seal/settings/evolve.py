@@ -7,7 +7,7 @@ from seal.core.types import CUE_KINDS
 from seal.settings.servers import ModelServer
 from seal.settings.typed import Absent, Settings, ranged
 
-CueKind = Literal["plain", "all", *CUE_KINDS]  # groups of operators (see seal.evolve.step), then operators
+CueKind = Literal["plain", "all", *CUE_KINDS]  # groups of operators (see seal.evolve.selection), then operators
 
 
 class DiagnoseParams(Settings):
@@ -15,7 +15,7 @@ class DiagnoseParams(Settings):
 
     priority: tuple[str, ...] | Literal["fixed", "frequency", "learned"] = tuple(map(str, DEFAULT_PRIORITY))
     """An order, first wins, or the name of one: fixed (the default order), or drawn from the collected rollouts by
-    frequency, or learned (see seal.diagnose.worth)."""
+    frequency, or learned (see seal.diagnose.label_worth)."""
 
 
 class GateParams(Settings):

@@ -202,12 +202,8 @@ def expected_labels(
 def _nature(task: Task, turn: int, kind: str, rollout: Rollout) -> Label:
     """The label of a fault by its kind. A skipped step that no tool missed is a call that was not made."""
     results = [result for step in rollout.steps if step.turn == turn for result in step.results]
-    skipped = kind in ("skip_precondition", "skip_permission")
-    return (
-        Label.MISSING_TOOL_CALL
-        if skipped and not any(result.error_kind in REFUSALS for result in results)
-        else NATURE[kind]
-    )
+    refused = any(result.error_kind in REFUSALS for result in results)
+    return NATURE[kind] if refused or kind not in ("skip_precondition", "skip_permission") else Label.MISSING_TOOL_CALL
 
 
 def _writes(env: Environment, task: Task, turn: int, ran: Sequence[tuple[Call, Result]], call: Call) -> bool:

@@ -157,8 +157,7 @@ def test_damaged_timings_are_told_before_a_stage_works(tmp_path, monkeypatch, ca
         monkeypatch.setenv(name, "1")
     monkeypatch.delenv(ERROR_FILE, raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(ROOT / "stages")
-    from _stage import main as stage
+    from seal.pipeline.stage import main as stage
 
     file, worked = tmp_path / "data" / "rounds" / "r1" / "timings.json", []
     file.parent.mkdir(parents=True)

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     change, env = parse_settings(args.set), parse_settings(args.env, "--env")
     of_env = f"envs.{params.starts[start].env}" if start in params.starts else ""
     with as_typed("--set", args.set, "rounds.new"), as_typed("--env", args.env, of_env):
-        jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, change, env)
+        jobs = plan(params, arms or args.name, args.seeds, args.rounds, start, change, env)
         check_jobs(jobs)
     out = args.out or args.root / ".seal" / "experiments" / start
     for option, place in (("--out", out), ("--results", args.results)):

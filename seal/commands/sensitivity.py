@@ -20,7 +20,7 @@ PRIORITIES = ("fixed", "frequency", "learned")
 def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) -> None:
     """Three tables: the orders, the profile (primary labels of root failing turns), the weights."""
     from seal.core.judged import bare_or_all
-    from seal.diagnose.judge import relabelled
+    from seal.diagnose.judge import label
     from seal.diagnose.label_worth import order_by, worth
     from seal.report.tables import text_table
 
@@ -28,7 +28,7 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
     bare = bare_or_all(played)
     found = worth(env, bare)
     orders = {name: order_by(name, env, bare) for name in PRIORITIES}
-    judged = {name: relabelled(env, played, order) for name, order in orders.items()}
+    judged = {name: label(env, played, order) for name, order in orders.items()}
     print(f"{title}: {len(played):,} rollouts, {len(bare):,} of them bare\n")
     print("Place of each label, and what repairing it alone is worth: verdicts that flip per turn that carries it\n")
     rows = [

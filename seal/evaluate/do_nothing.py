@@ -7,7 +7,7 @@ from seal.env.base import Environment
 from seal.evaluate.suite import Evaluation
 
 
-def idle(env: Environment, evaluation: Evaluation, split: str = "test") -> dict[str, Any]:
+def do_nothing(env: Environment, evaluation: Evaluation, split: str = "test") -> dict[str, Any]:
     """`{"do_nothing": {"mean", "n", "by_category"}}` over the tasks of a split that were played bare, for metrics.json.
 
     Only tau2 rewards doing nothing; elsewhere a turn with gold calls and no call is never valid, and this is empty.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from seal.core.labels import DEFAULT_PRIORITY, Label
-from seal.core.types import Call, Diagnosis, Result, Rollout, Step, Task, Verdict
+from seal.core.types import Diagnosis, Result, Rollout, Step, Task, Verdict
 from seal.diagnose import label_rules as rules
 from seal.diagnose.primary_label import Finding, labels_of, parse_priority
 from seal.diagnose.root_cause import Alignment
@@ -48,7 +48,7 @@ class Diagnoser:
         self._steps: list[list[Step]] = [[] for _ in range(n)]
         for step in rollout.steps:
             self._steps[step.turn].append(step)
-        self._calls: list[list[Call]] = [[call for step in steps for call in step.calls] for steps in self._steps]
+        self._calls = rollout.calls_by_turn(n)
         self._results: list[list[Result]] = [[r for step in steps for r in step.results] for steps in self._steps]
         self._stop_turn = stop_turn(rollout, n)
         self._alignment = Alignment(env, task, self._calls, self._results)
@@ -65,9 +65,16 @@ class Diagnoser:
         return rows
 
     def evidence(self, turn: int) -> TurnEvidence | None:
-        """What the rules look at to explain a failing turn that is no consequence; None for one without a verdict."""
+        """What the rules look at to explain a failing turn that is no consequence: its work, on the gold state before
+        it. None for a turn without a verdict."""
         verdict = self._verdicts.get(turn)
-        return self._own_evidence(turn, verdict, self._stop(turn)) if verdict else None
+        if verdict is None:
+            return None
+        own = self._alignment.own(turn)
+        right = self._alignment.judge(turn, own) if turn else (True, True)
+        if all(right):  # right on the gold state, and no earlier turn to blame: trust the verdict
+            right = verdict.state_ok, verdict.response_ok
+        return self._evidence(turn, own, *right)
 
     def _stop(self, turn: int) -> str:
         return self._rollout.stop_reason if turn == self._stop_turn != -1 else ""
@@ -95,7 +102,7 @@ class Diagnoser:
         findings: list[Finding] = []
         acts = self._calls[turn] or any(step.errors for step in self._steps[turn])
         if not self._task.turns[turn].gold and acts:
-            findings = rules.acted_where_none_was_due(self._evidence(turn, None, True, True, stop))
+            findings = rules.acted_where_none_was_due(self._evidence(turn, None, True, True))
         if stop and turn < len(self._task.turns) - 1:  # in the last turn nothing was lost by it
             findings.append(Finding(Label.BUDGET_EXHAUSTED, stop, step=self._last_step(turn)))
         if findings:
@@ -114,15 +121,7 @@ class Diagnoser:
                 self._source[turn] = source
                 label = Label.RESPONSE_MISMATCH if verdict.state_ok else Label.STATE_MISMATCH
                 return [Finding(label, INHERITED)]
-        return rules.explain(self._own_evidence(turn, verdict, stop))
-
-    def _own_evidence(self, turn: int, verdict: Verdict, stop: str) -> TurnEvidence:
-        """The evidence of a turn's own work, on the gold state before it."""
-        own = self._alignment.own(turn)
-        state_ok, response_ok = self._alignment.judge(turn, own) if turn else (verdict.state_ok, verdict.response_ok)
-        if state_ok and response_ok:  # right on the gold state, and no earlier turn to blame: trust the verdict
-            state_ok, response_ok = verdict.state_ok, verdict.response_ok
-        return self._evidence(turn, own, state_ok, response_ok, stop)
+        return rules.explain(self.evidence(turn))
 
     def _root_before(self, turn: int) -> int:
         """The turn that `turn` follows from: the last root failure, or else the latent one, which is labelled here."""
@@ -132,8 +131,7 @@ class Diagnoser:
             return failed[-1]
         source = self._alignment.latent_root(turn)
         if source >= 0 and source not in roots:
-            own = self._alignment.own(source)
-            evidence = self._evidence(source, own, False, False, "")
+            evidence = self._evidence(source, self._alignment.own(source), False, False)
             self._findings[source] = [
                 Finding(f.label, f.detail, f.tool, f.parameter, f.step, LATENT_CONFIDENCE, {"latent_until": turn})
                 for f in rules.explain(evidence)
@@ -146,20 +144,20 @@ class Diagnoser:
 
     def _not_reached(self, turn: int) -> list[Finding]:
         self._source[turn] = self._stop_turn
-        ours = self._rollout.stop_reason != "env_error"
-        return [Finding(Label.BUDGET_EXHAUSTED if ours else Label.ENV_ERROR, NOT_REACHED)]
+        of_policy = self._rollout.stop_reason != "env_error"
+        return [Finding(Label.BUDGET_EXHAUSTED if of_policy else Label.ENV_ERROR, NOT_REACHED)]
 
     def _last_step(self, turn: int) -> int:
         return self._steps[turn][-1].step if self._steps[turn] else -1
 
-    def _evidence(self, turn: int, own: Trace | None, state_ok: bool, response_ok: bool, stop: str) -> TurnEvidence:
+    def _evidence(self, turn: int, own: Trace | None, state_ok: bool, response_ok: bool) -> TurnEvidence:
         """The evidence of a turn; with `own` its results are those on the gold state: nothing inherited counts."""
-        task, env, steps = self._task, self._env, self._steps[turn]
+        task, env, steps, stop = self._task, self._env, self._steps[turn], self._stop(turn)
         gold = self._alignment.gold(turn) if own else None
         docs = {doc.name: doc for doc in env.docs(task, turn)}
         messages = [task.turns[k].message for k in range(turn + 1)]
         shown = [result.raw for k in range(turn) for result in self._results[k]]
-        asked = [str(value) for k in range(turn) for call in self._calls[k] for value in call.arguments.values()]
+        arguments = [str(value) for k in range(turn) for call in self._calls[k] for value in call.arguments.values()]
         now = [result.raw for result in (*self._results[turn], *(gold.results if gold else ()))]
         goals = ()
         if gold:
@@ -177,7 +175,7 @@ class Diagnoser:
             state_ok=state_ok,
             response_ok=response_ok,
             user_text="\n".join(messages),
-            earlier_text="\n".join((*messages[:-1], *shown, *asked)),
+            earlier_text="\n".join((*messages[:-1], *shown, *arguments)),
             result_text="\n".join((*shown, *now)),
             last_step=self._last_step(turn),
             stop=stop,

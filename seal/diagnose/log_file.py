@@ -124,9 +124,9 @@ def parquet_records(path: Path) -> Iterator[tuple[int, Json | Malformed]]:
     try:
         file = parquet.ParquetFile(path)
     except (pa.ArrowException, ValueError) as error:
-        said = str(error).strip().splitlines()[0]
+        reason = str(error).strip().splitlines()[0]
         raise ArtifactError(
-            "conversation log", f"{path}: {said}", "it is truncated or no Parquet; write it again"
+            "conversation log", f"{path}: {reason}", "it is truncated or no Parquet; write it again"
         ) from None
     names = [name for name in _COLUMNS if name in file.schema_arrow.names]
     if "messages" not in names:
@@ -141,8 +141,8 @@ def parquet_records(path: Path) -> Iterator[tuple[int, Json | Malformed]]:
                     yield first, plain(row)
                     first += 1
         except (pa.ArrowException, OSError, ValueError) as error:
-            said = str(error).strip().splitlines()[0]
-            yield first, Malformed(first, f"cannot be read: {said}"[:200], done + 1 - first)
+            reason = str(error).strip().splitlines()[0]
+            yield first, Malformed(first, f"cannot be read: {reason}"[:200], done + 1 - first)
 
 
 def plain(value: Json) -> Json:

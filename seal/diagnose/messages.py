@@ -1,6 +1,6 @@
 """Messages of chat APIs as steps: OpenAI (tool_calls, the older function_call) and Anthropic (tool_use, tool_result).
 
-Every slot is checked, since anyone's file comes in here: what is wrong is a ValueError that says where.
+Every part is checked, since anyone's file comes in here: what is wrong is a ValueError that says where.
 """
 
 import json
@@ -29,7 +29,7 @@ class Conversation:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Pending:
     """A call that waits for its result; `call` is what was wrong with it where it is none."""
 
     id: str
@@ -42,8 +42,8 @@ class _Asked:
 class _Talk:
     """`waiting`: calls by ("id", id) of the last message with it, by ("name", name), and all under ("", "")."""
 
-    turns: list[list[tuple[str, list[_Asked]]]] = field(default_factory=list)
-    waiting: dict[tuple[str, str], deque[_Asked]] = field(default_factory=dict)
+    turns: list[list[tuple[str, list[_Pending]]]] = field(default_factory=list)
+    waiting: dict[tuple[str, str], deque[_Pending]] = field(default_factory=dict)
 
 
 def conversation(record: Json) -> Conversation:
@@ -55,38 +55,38 @@ def conversation(record: Json) -> Conversation:
     if not isinstance(record, dict) or record.get("messages") is None:
         raise ValueError("no messages")
     talk = _Talk()
-    for i, message in enumerate(_list(_decoded(record["messages"]), "messages")):
+    for i, message in enumerate(_checked(_decoded(record["messages"]), list, "messages")):
         try:
-            _read(talk, _dict(_decoded(message), "a message"))
+            _read(talk, _checked(_decoded(message), dict, "a message"))
         except ValueError as error:
             raise ValueError(f"message {i}: {error}") from None
     if not talk.turns:
         raise ValueError("no user or assistant message")
-    tools = _list(_decoded(record.get("tools") or record.get("functions") or []), "tools")
+    tools = _checked(_decoded(record.get("tools") or record.get("functions") or []), list, "tools")
     docs = {doc.name: doc for doc in (tool_doc(_decoded(tool)) for tool in tools)}
     turns = tuple(tuple(_step(t, s, step) for s, step in enumerate(turn)) for t, turn in enumerate(talk.turns))
-    silent = ((t, s, c) for t, turn in enumerate(talk.turns) for s, step in enumerate(turn) for c in _silent(step[1]))
-    return Conversation(docs, turns, frozenset(silent))
+    steps = ((t, s, calls) for t, turn in enumerate(talk.turns) for s, (_, calls) in enumerate(turn))
+    return Conversation(docs, turns, frozenset((t, s, place) for t, s, calls in steps for place in _unanswered(calls)))
 
 
 def tool_doc(tool: Json) -> ToolDoc:
     """A tool schema of OpenAI, Anthropic (input_schema) or MCP (inputSchema). Raises ValueError."""
-    tool = _dict(tool, "a tool")
-    function = _dict(tool.get("function") or tool, "a tool's function")
+    tool = _checked(tool, dict, "a tool")
+    function = _checked(tool.get("function") or tool, dict, "a tool's function")
     name = _name(function, "a tool")
     schema = next((function[key] for key in ("parameters", "input_schema", "inputSchema") if function.get(key)), {})
-    schema = _dict(_decoded(schema), f"the schema of {name}")
-    required = _list(schema.get("required") or [], f"required of {name}")
-    properties = _dict(schema.get("properties") or {}, f"properties of {name}")
+    schema = _checked(_decoded(schema), dict, f"the schema of {name}")
+    required = _checked(schema.get("required") or [], list, f"required of {name}")
+    properties = _checked(schema.get("properties") or {}, dict, f"properties of {name}")
     params = tuple(_param(key, spec, key in required, name) for key, spec in properties.items())
     return ToolDoc(name, _words(function.get("description")), params)
 
 
 def _param(key: str, spec: Json, required: bool, tool: str) -> Param:
     """A union of types, or a schema that is not of one type, accepts anything here."""
-    spec = {} if isinstance(spec, bool) else _dict(spec, f"{tool}.{key}")
+    spec = {} if isinstance(spec, bool) else _checked(spec, dict, f"{tool}.{key}")
     kind = spec.get("type")
-    enum = tuple(_list(spec.get("enum") or [], f"enum of {tool}.{key}"))
+    enum = tuple(_checked(spec.get("enum") or [], list, f"enum of {tool}.{key}"))
     kind = kind if isinstance(kind, str) else "any"
     return Param(key, kind, required, _words(spec.get("description")), enum, spec.get("default"))
 
@@ -107,31 +107,31 @@ def _read(talk: _Talk, message: Mapping[str, Json]) -> None:
         if not answers or text_of(content).strip():
             talk.turns.append([])
     elif role == "assistant":
-        asked = [_asked(call) for call in _list(message.get("tool_calls") or [], "tool_calls")]
-        asked += [_asked(part) for part in parts if part.get("type") == "tool_use"]
-        asked += [_asked(message["function_call"])] if message.get("function_call") else []
+        calls = [_pending(call) for call in _checked(message.get("tool_calls") or [], list, "tool_calls")]
+        calls += [_pending(part) for part in parts if part.get("type") == "tool_use"]
+        calls += [_pending(message["function_call"])] if message.get("function_call") else []
         talk.turns = talk.turns or [[]]
-        talk.turns[-1].append((text_of(content), asked))
-        for one in asked:
+        talk.turns[-1].append((text_of(content), calls))
+        for one in calls:
             talk.waiting.pop(("id", one.id), None)
-        for one in asked:
+        for one in calls:
             for key in (("id", one.id), ("name", one.name), ("", "")):
                 talk.waiting.setdefault(key, deque()).append(one)
 
 
-def _asked(call: Json) -> _Asked:
-    call = _dict(call, "a tool call")
-    function = _dict(call.get("function") or call, "a tool call's function")
+def _pending(call: Json) -> _Pending:
+    call = _checked(call, dict, "a tool call")
+    function = _checked(call.get("function") or call, dict, "a tool call's function")
     name, id_ = _name(function, "a tool call"), _words(call.get("id"))
     arguments = function.get("input") if call.get("type") == "tool_use" else function.get("arguments")
     try:
         arguments = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError) as error:
-        return _Asked(id_, name, CallError("syntax", f"arguments of {name}: {error}"[:200]))
+        return _Pending(id_, name, CallError("syntax", f"arguments of {name}: {error}"[:200]))
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, dict):
-        return _Asked(id_, name, CallError("not_object", f"arguments of {name}"))
-    return _Asked(id_, name, Call(name, arguments))
+        return _Pending(id_, name, CallError("not_object", f"arguments of {name}"))
+    return _Pending(id_, name, Call(name, arguments))
 
 
 def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool) -> None:
@@ -144,21 +144,21 @@ def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool) -> None
     )
     queue = talk.waiting.get(key, deque())
     while queue:
-        asked = queue.popleft()
-        if asked.result is None:
-            asked.result = Result(text, text, error_kind(text) or ("other" if failed else ""))
+        call = queue.popleft()
+        if call.result is None:
+            call.result = Result(text, text, error_kind(text) or ("other" if failed else ""))
             return
 
 
-def _step(turn: int, step: int, said: tuple[str, list[_Asked]]) -> Step:
-    text, asked = said
-    calls = [(a.call, a.result or Result("", "")) for a in asked if isinstance(a.call, Call)]
-    errors = tuple(a.call for a in asked if isinstance(a.call, CallError))
+def _step(turn: int, step: int, output: tuple[str, list[_Pending]]) -> Step:
+    text, pending = output
+    calls = [(a.call, a.result or Result("", "")) for a in pending if isinstance(a.call, Call)]
+    errors = tuple(a.call for a in pending if isinstance(a.call, CallError))
     return Step(turn, step, text, tuple(c for c, _ in calls), errors, tuple(r for _, r in calls))
 
 
-def _silent(asked: list[_Asked]) -> list[int]:
-    return [i for i, a in enumerate(a for a in asked if isinstance(a.call, Call)) if a.result is None]
+def _unanswered(pending: list[_Pending]) -> list[int]:
+    return [i for i, a in enumerate(a for a in pending if isinstance(a.call, Call)) if a.result is None]
 
 
 def text_of(content: Json) -> str:
@@ -183,7 +183,7 @@ def _decoded(value: Json) -> Json:
 def _name(of: Mapping[str, Json], what: str) -> str:
     name = of.get("name")
     if not isinstance(name, str) or not name:
-        raise ValueError(f"{what} has the name {_short(name)}")
+        raise ValueError(f"{what} has the name {repr(name)[:60]}")
     return name
 
 
@@ -191,17 +191,8 @@ def _words(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _dict(value: Json, what: str) -> Mapping[str, Json]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{what} is no object: {_short(value)}")
+def _checked(value: Json, kind: type, what: str) -> Any:
+    """The value itself. Raises ValueError where it is not of the kind."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{what} is no {'object' if kind is dict else 'list'}: {repr(value)[:60]}")
     return value
-
-
-def _list(value: Json, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{what} is no list: {_short(value)}")
-    return value
-
-
-def _short(value: Json) -> str:
-    return repr(value)[:60]

@@ -78,8 +78,8 @@ def primary(findings: Sequence[Finding], priority: Sequence[Label] = DEFAULT_PRI
 
     def order(i: int) -> tuple[bool, bool, int, float, int]:
         finding = findings[i]
-        ours = finding.label not in NOT_THE_POLICY
-        return ours, finding.confidence < CERTAIN, rank.get(finding.label, len(rank)), -finding.confidence, i
+        of_policy = finding.label not in NOT_THE_POLICY
+        return of_policy, finding.confidence < CERTAIN, rank.get(finding.label, len(rank)), -finding.confidence, i
 
     return min(range(len(findings)), key=order)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from seal.core.types import Call, Json, Result, Task
 from seal.diagnose.trace import Trace, delta, gold_traces, leaves, trace
-from seal.diagnose.turn_evidence import same_call
+from seal.diagnose.turn_evidence import key
 from seal.env.base import Environment
 
 
@@ -46,13 +46,13 @@ class Alignment:
 
     def judge(self, turn: int, own: Trace, first: int | None = None) -> tuple[bool, bool]:
         """(state_ok, response_ok) of a trace of `own` against the gold turn, as the verifier would see it."""
-        told = Counter(result.raw for result in own.results)
+        shown = Counter(result.raw for result in own.results)
         for k in range(turn):
             theirs = Counter(result.raw for result in self._results[k])
             by_gold = k < (turn if first is None else first)
-            told += theirs | Counter(result.raw for result in self.gold(k).results) if by_gold else theirs
+            shown += theirs | Counter(result.raw for result in self.gold(k).results) if by_gold else theirs
         wanted = Counter(result.raw for result in self.gold(turn).results)
-        return own.after == self.gold(turn).after, not wanted - told
+        return own.after == self.gold(turn).after, not wanted - shown
 
     def work_is_right(self, turn: int) -> bool:
         """Whether the turn's own work is right, whatever state it inherited."""
@@ -76,16 +76,15 @@ class Alignment:
         return -1
 
     def _is_gold(self, turn: int) -> bool:
-        calls, gold = self._calls[turn], self._task.turns[turn].gold
-        return len(calls) == len(gold) and all(map(same_call, calls, gold))
+        return list(map(key, self._calls[turn])) == list(map(key, self._task.turns[turn].gold))
 
     def _changes_as_gold(self, turn: int) -> bool:
-        """Same change of state, relative to what was inherited, and everything the gold turn is told is told."""
+        """Same change of state, relative to what was inherited, and everything the gold turn is shown is shown."""
         gold, here = self.gold(turn), self.own(turn, 0)
-        told = Counter(result.raw for k in range(turn + 1) for result in self._results[k])
+        shown = Counter(result.raw for k in range(turn + 1) for result in self._results[k])
         wanted = Counter(result.raw for result in gold.results)
         change = delta(gold.before, gold.after)
-        return not wanted - told and delta(here.before, here.after) == change
+        return not wanted - shown and delta(here.before, here.after) == change
 
     def _translated(self, turn: int) -> list[Call] | None:
         """The turn's calls with values that only the policy's run knows replaced by the gold run's; None: no such."""
@@ -96,13 +95,13 @@ class Alignment:
         return calls if calls != list(self._calls[turn]) else None
 
     def _renamed(self, turn: int) -> Mapping[str, Json]:
-        """Policy value -> gold value, from earlier calls that both made and that told each another value."""
+        """Policy value -> gold value, from earlier calls that both made and that shown each another value."""
         names: dict[str, Json] = {}
         for k in range(turn):
             theirs = list(zip(self._calls[k], self._results[k], strict=True))
             for gold, wanted in zip(self._task.turns[k].gold, self.gold(k).results, strict=True):
                 for call, result in theirs:
-                    if same_call(call, gold) and not result.error_kind and result.raw != wanted.raw:
+                    if key(call) == key(gold) and not result.error_kind and result.raw != wanted.raw:
                         names |= _differences(result.raw, wanted.raw)
         return names
 
@@ -110,12 +109,12 @@ class Alignment:
         return [call for turn in self._task.turns[start:stop] for call in turn.gold]
 
 
-def _differences(ours: str, gold: str) -> dict[str, Json]:
+def _differences(own: str, gold: str) -> dict[str, Json]:
     """Scalar -> scalar where two results of one call differ at the same place."""
     try:
-        a, b = leaves(json.loads(ours)), leaves(json.loads(gold))
+        a, b = leaves(json.loads(own)), leaves(json.loads(gold))
     except ValueError:
-        a, b = leaves(ours.split()), leaves(gold.split())
+        a, b = leaves(own.split()), leaves(gold.split())
     return {str(a[path]): b[path] for path in a if path in b and a[path] != b[path] and isinstance(a[path], str | int)}
 
 

@@ -104,19 +104,11 @@ def facts_by_place(facts: Sequence[Fact]) -> dict[tuple[str, str], dict[str, Jso
     return places
 
 
-def same_call(a: Call, b: Call, doc: ToolDoc | None = None) -> bool:
-    """Whether two calls say the same; an argument at its documented default counts as left out."""
-    return a.name == b.name and key(a, doc) == key(b, doc)
-
-
 def key(call: Call, doc: ToolDoc | None = None) -> str:
-    """A canonical text of a call."""
+    """A canonical text: calls that say the same have one. An argument at its documented default counts as left out."""
     items = sorted(call.arguments.items())
-    if doc:
-        defaults = {param.name: param.default for param in doc.params if param.default is not None}
-        items = (
-            [(name, value) for name, value in items if repr(value) != repr(defaults.get(name))] if defaults else items
-        )
+    if defaults := {p.name: repr(p.default) for p in doc.params if p.default is not None} if doc else {}:
+        items = [(name, value) for name, value in items if repr(value) != defaults.get(name, "None")]
     return f"{call.name} {items!r}"
 
 

@@ -25,8 +25,8 @@ def diagnose_log(talk: Conversation) -> list[Diagnosis]:
     rows = []
     for turn, steps in enumerate(talk.turns):
         places = [(turn, s, c) for s, step in enumerate(steps) for c in range(len(step.calls))]
-        silent = frozenset(i for i, place in enumerate(places) if place in talk.unanswered)
-        findings = findings_of(attempts_of(steps), garbled_of(steps), talk.docs, steps, silent)
+        unanswered = frozenset(i for i, place in enumerate(places) if place in talk.unanswered)
+        findings = findings_of(attempts_of(steps), garbled_of(steps), talk.docs, steps, unanswered)
         rows += labels_of(turn, findings)
     return rows
 
@@ -54,15 +54,15 @@ def findings_of(
     garbled: Sequence[Garbled],
     docs: Mapping[str, ToolDoc],
     steps: Sequence[Step],
-    silent: frozenset[int] = frozenset(),
+    unanswered: frozenset[int] = frozenset(),
 ) -> list[Finding]:
     """What a turn's calls show without gold; `pass` with low confidence where they show nothing.
 
-    `silent`: indices of attempts whose result is not known. A failing call is repaired by a later step alone: what was
-    called beside it had not seen it fail.
+    `unanswered`: indices of attempts whose result is not known. A failing call is repaired by a later step alone: what
+    was called beside it had not seen it fail.
     """
     found = []
-    successes = [a for i, a in enumerate(attempts) if not a.error and i not in silent]
+    successes = [a for i, a in enumerate(attempts) if not a.error and i not in unanswered]
     worked = {a.call.name: a.step for a in successes}  # the last step at which a tool did
     last_worked, last = max(worked.values(), default=-1), attempts[-1].step if attempts else -1
     for g in garbled:
@@ -84,8 +84,8 @@ def findings_of(
         found.append(Finding(Label.BUDGET_EXHAUSTED, "call_loop", attempts[-1].call.name, confidence=0.7))
     if found:
         return found
-    if silent:
-        return [Finding(Label.PASS, "no_result", step=attempts[min(silent)].step, confidence=NO_RESULT)]
+    if unanswered:
+        return [Finding(Label.PASS, "no_result", step=attempts[min(unanswered)].step, confidence=NO_RESULT)]
     if attempts:
         erred = len(successes) < len(attempts) or bool(garbled)
         return [Finding(Label.PASS, "recovered" if erred else "no_failure_seen", confidence=NOTHING_SEEN)]

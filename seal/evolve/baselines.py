@@ -79,12 +79,12 @@ def random_items(
     rng = random.Random(seed)
     cues = notes_of(facts)
     places = sorted({cue.target for cue in cues} | {target_of(fact.tool, fact.param) for fact in facts})
-    said = {(cue.target, cue.text) for fact in facts if (cue := note(fact))}
+    true = {(cue.target, cue.text) for fact in facts if (cue := note(fact))}
     rng.shuffle(cues)
     items, spent = [], 0
     for cue in cues:
         is_param = bool(cue.fact and cue.fact.param)
-        wrong = [p for p in places if ("." in p) == is_param and p != cue.target and (p, cue.text) not in said]
+        wrong = [p for p in places if ("." in p) == is_param and p != cue.target and (p, cue.text) not in true]
         if wrong and spent + count(cue.text) <= tokens:
             items.append(Item(cue.kind, rng.choice(wrong), "docs", cue.text, "", ""))
             spent += count(cue.text)

@@ -104,11 +104,11 @@ def shows(env: Environment, task: Task, state: InterfaceState, item: Item, mode:
     last = len(task.turns) - 1
     if item.where == "feedback":
         return shows_feedback(mode)
-    if item.where == "docs" and mode == "feedback_only":  # told after an error of its tool, see seal.interface.feedback
+    if item.where == "docs" and mode == "feedback_only":  # after an error of its tool, see seal.interface.feedback
         return any(f"{item.target}.".startswith(f"{doc.name}.") for doc in env.docs(task, last))
     full, lacking = (View(env, task, state, mode, dropped) for dropped in ("", item.id))
-    told = full.docs(0) != lacking.docs(0) or full.hints() != lacking.hints()
-    return told or any(full.revealed(turn) != lacking.revealed(turn) for turn in range(1, last + 1))
+    differs = full.docs(0) != lacking.docs(0) or full.hints() != lacking.hints()
+    return differs or any(full.revealed(turn) != lacking.revealed(turn) for turn in range(1, last + 1))
 
 
 def _effect(

@@ -59,9 +59,9 @@ class Guard:
     def reasons(self, item: Item | wording.Cue) -> list[str]:
         """Why the item must not be shown; [] when it may."""
         text = PLACEHOLDER.sub(" ", item.text) if item.kind == wording.RECOVER_ANY_KIND else item.text
-        said = words(text)
+        spoken = words(text)
         found = []
-        for word in dict.fromkeys(word for word in said if word not in self.allowed):
+        for word in dict.fromkeys(word for word in spoken if word not in self.allowed):
             if word in self.gold:
                 found.append(f"gold argument value {word!r}")
             elif word in self.hidden:
@@ -70,13 +70,13 @@ class Guard:
                 found.append(f"task text {word!r}")
             else:
                 found.append(f"word without a source {word!r}")
-        whole = _padded(said)
+        whole = _padded(spoken)
         found += [
             f"gold argument value {phrase.strip()!r}"
             for phrase in sorted(self.gold_phrases)
             if phrase in whole and not self._has_source(phrase)
         ]
-        runs = (_padded(said[i : i + TASK_RUN]) for i in range(len(said) - TASK_RUN + 1))
+        runs = (_padded(spoken[i : i + TASK_RUN]) for i in range(len(spoken) - TASK_RUN + 1))
         for run in runs:
             if not self._has_source(run) and any(run in message for message in self.messages):
                 return [*found, f"task text {run.strip()!r}"]
@@ -86,9 +86,9 @@ class Guard:
         return any(phrase in source for source in self.sources)
 
 
-def _padded(said: Iterable[str]) -> str:
+def _padded(phrase: Iterable[str]) -> str:
     """Words as a text in which every whole word stands between spaces."""
-    return f" {' '.join(said)} "
+    return f" {' '.join(phrase)} "
 
 
 def guard_for(facts: Iterable[Fact], docs: Iterable[ToolDoc], tasks: Iterable[Task] = ()) -> Guard:
@@ -104,13 +104,13 @@ def guard_for(facts: Iterable[Fact], docs: Iterable[ToolDoc], tasks: Iterable[Ta
     tasks = list(tasks)
     turns = [turn for task in tasks for turn in task.turns]
     values = {leaf for turn in turns for call in turn.gold for leaf in _leaves(dict(call.arguments))}
-    said = [words(value) for value in sorted(values)]
+    gold = [words(value) for value in sorted(values)]
     sources = {_padded(words(text)) for text in texts}
     return Guard(
         allowed=frozenset(word for source in sources for word in source.split()),
         sources=tuple(sorted(sources)),
-        gold=frozenset(word for value in said for word in value),
-        gold_phrases=frozenset(_padded(value) for value in said if len(value) > 1),
+        gold=frozenset(word for value in gold for word in value),
+        gold_phrases=frozenset(_padded(value) for value in gold if len(value) > 1),
         hidden=frozenset(w for task in tasks for leaf in _leaves(dict(task.initial_state)) for w in words(leaf)),
         messages=tuple(sorted({_padded(words(turn.message)) for turn in turns})),
     )

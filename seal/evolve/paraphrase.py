@@ -24,42 +24,42 @@ def paraphrase(item: Item, rewrite: Rewrite, guard: Guard) -> str:
     """Another wording of the item; "" where there is none that says the same.
 
     It holds the words of the item in their order and case, between them GLUE alone, around them GLUE and the target's
-    name. Templates keep theirs, since their slots are filled later.
+    name. Templates keep theirs, since their placeholders are filled later.
     """
     if item.kind in (wording.RECOVER_ANY_KIND, wording.CALL_FORMAT_KIND):
         return ""
     text = rewrite(item)
     new = replace(guard, allowed=guard.allowed | GLUE)
-    same = text != item.text and is_one_line(text) and _says(item, text) and not new.reasons(replace(item, text=text))
+    same = text != item.text and is_one_line(text) and _keeps(item, text) and not new.reasons(replace(item, text=text))
     return text if same else ""
 
 
-def _says(item: Item, text: str) -> bool:
+def _keeps(item: Item, text: str) -> bool:
     """Whether some reading of the text is the item's words with nothing but small words about them."""
-    said, content = text.split(), item.text.split()
-    starts = [i for i, word in enumerate(said) if _is(word, content[0])]
-    return any(_from(start, said, content, words(item.target)) for start in starts)
+    given, content = text.split(), item.text.split()
+    starts = [i for i, word in enumerate(given) if _same(word, content[0])]
+    return any(_reads_from(start, given, content, words(item.target)) for start in starts)
 
 
-def _from(start: int, said: list[str], content: list[str], target: list[str]) -> bool:
+def _reads_from(start: int, given: list[str], content: list[str], target: list[str]) -> bool:
     places, i = [], start
     for word in content:
-        while i < len(said) and not _is(said[i], word):
+        while i < len(given) and not _same(given[i], word):
             i += 1
         places.append(i)
         i += 1
-    if places[-1] >= len(said):
+    if places[-1] >= len(given):
         return False
-    between = [word for a, b in pairwise(places) for word in said[a + 1 : b]]
-    around = said[:start] + said[places[-1] + 1 :]
-    return all(_small(word, ()) for word in between) and all(_small(word, target) for word in around)
+    between = [word for a, b in pairwise(places) for word in given[a + 1 : b]]
+    around = given[:start] + given[places[-1] + 1 :]
+    return all(_adds_nothing(word, ()) for word in between) and all(_adds_nothing(word, target) for word in around)
 
 
-def _is(said: str, word: str) -> bool:
-    return word in (said, said.strip(_MARKS), said.rstrip(_MARKS))
+def _same(given: str, word: str) -> bool:
+    return word in (given, given.strip(_MARKS), given.rstrip(_MARKS))
 
 
-def _small(said: str, target: list[str] | tuple[()]) -> bool:
+def _adds_nothing(given: str, target: list[str] | tuple[()]) -> bool:
     """Also no sign that could mean something (`!=`, `->`)."""
-    plain = all(letter.isalnum() or letter in f"{_MARKS}_" for letter in said)
-    return plain and all(word in GLUE or word in target for word in words(said))
+    plain = all(letter.isalnum() or letter in f"{_MARKS}_" for letter in given)
+    return plain and all(word in GLUE or word in target for word in words(given))

@@ -50,8 +50,8 @@ def evolve(
         return baseline(parent, evidence.facts, params, reader.call_format, seed, log), log.rows
     if kinds & _FROM_PROSE:
         toolsets = [task.toolset for task in evidence.tasks]
-        told = facts_of_docs(evidence.docs, reader.call_format, toolsets)
-        evidence = replace(evidence, facts=(*evidence.facts, *told))
+        documented = facts_of_docs(evidence.docs, reader.call_format, toolsets)
+        evidence = replace(evidence, facts=(*evidence.facts, *documented))
     candidates = propose(evidence, reader.call_format, kinds)
     reviewed = _review(parent, candidates, params, evidence.uplifts, log)
     added = _add(reviewed, candidates, params, evidence, reader.rewrite, log)

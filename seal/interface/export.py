@@ -55,9 +55,9 @@ def _name(name: str) -> str:
 
 def annotated(schema: Mapping[str, Json], doc: ToolDoc) -> Json:
     """Somebody else's object schema with the notes of `doc` in the descriptions, and nothing else changed."""
-    told = {note.param for note in doc.notes}
+    with_notes = {note.param for note in doc.notes}
     properties = {
-        name: {**found, "description": noted(found.get("description", ""), doc, name)} if name in told else found
+        name: {**found, "description": noted(found.get("description", ""), doc, name)} if name in with_notes else found
         for name, found in (schema.get("properties") or {}).items()
     }
     return {**schema, "properties": properties}

@@ -50,8 +50,8 @@ def feedback(
     failure = Failure(call, result.error_kind, result.raw, tuple(docs))
     texts = [*_of_target(failure, state, mode)]
     if not (texts and failure.kind in REFUSALS):  # what to do first is said
-        said = {word for text in texts for word in text.split()}
-        texts += [text for text in _of_kind(failure, (failure.kind,), state) if not said.issuperset(text.split()[1:])]
+        stated = {word for text in texts for word in text.split()}
+        texts += [text for text in _of_kind(failure, (failure.kind,), state) if not stated.issuperset(text.split()[1:])]
     if repeats > 0:
         texts += _of_kind(failure, (LOOP,), state)
     return SEPARATOR.join([result.raw, *dict.fromkeys(texts)])

@@ -53,12 +53,12 @@ def render(
 
 def _annotated(doc: ToolDoc, index: Mapping[str, tuple[Item, ...]], names: Set[str]) -> ToolDoc:
     places = ["", *(param.name for param in doc.params)]
-    said = {(note.param, note.text) for note in doc.notes}
+    shown = {(note.param, note.text) for note in doc.notes}
     notes = tuple(
         Note(param, item.text, item.id)
         for param in places
         for item in index.get(target_of(doc.name, param), ())
-        if (param, item.text) not in said
+        if (param, item.text) not in shown
         and (item.kind != "sibling" or item.text.partition(" ")[0] in names)  # a tool that is not there is no choice
     )
     return replace(doc, notes=doc.notes + notes) if notes else doc

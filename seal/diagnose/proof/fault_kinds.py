@@ -6,14 +6,14 @@ literal is the user's where it stands in the message as it is; a value names a t
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from seal.core.labels import Label
 from seal.core.types import Task
 from seal.diagnose.proof import mutations as m
 from seal.diagnose.proof.place import Place
 from seal.env.base import Environment
-from seal.policy.faults import StepScript, TurnScript, spliced
+from seal.policy.faults import TurnScript, spliced
 from seal.tools.parse import format_calls
 
 Mutation = Callable[[Place], TurnScript | None]
@@ -58,23 +58,13 @@ CONTROLS = tuple(kind for kind, (_, label) in OF_CALL.items() if label is None)
 KINDS = (*sorted(NATURE), *CONTROLS)
 
 
-def mutated(env: Environment, task: Task, turn: int, kind: str, format: str, rng: random.Random) -> TurnScript | None:
-    """The script of a turn with one fault of a kind; None where the turn has no place for it."""
-    if kind in OF_TURN:
-        return OF_TURN[kind][0](Place(env, task, turn, 0, format, rng))
-    order = list(range(len(task.turns[turn].gold)))
-    rng.shuffle(order)
-    for index in order:
-        steps = OF_CALL[kind][0](Place(env, task, turn, index, format, rng))
-        if steps is not None:
-            return spliced(task, turn, {index: steps})
-    return None
-
-
-def mutated_twice(
-    env: Environment, task: Task, turn: int, kinds: tuple[str, str], format: str, rng: random.Random
+def mutated(
+    env: Environment, task: Task, turn: int, kinds: Sequence[str], format: str, rng: random.Random
 ) -> TurnScript | None:
-    """Two faults of single calls in two calls of one turn."""
+    """The script of a turn with one fault of each kind, of single calls in as many calls; one of a whole turn comes
+    alone. None where the turn has no place for one of them."""
+    if kinds[0] in OF_TURN:
+        return OF_TURN[kinds[0]][0](Place(env, task, turn, 0, format, rng))
     found: dict[int, TurnScript] = {}
     order = list(range(len(task.turns[turn].gold)))
     rng.shuffle(order)
@@ -84,13 +74,9 @@ def mutated_twice(
             if steps is not None:
                 found[index] = steps
                 break
-    return spliced(task, turn, found) if len(found) == 2 else None
+    return spliced(task, turn, found) if len(found) == len(kinds) else None
 
 
 def texts_of(script: TurnScript, format: str) -> list[str]:
     """What the policy writes, step by step."""
-
-    def written(said: StepScript) -> str:
-        return said if isinstance(said, str) else format_calls(said, format)
-
-    return [written(said) for said in script]
+    return [step if isinstance(step, str) else format_calls(step, format) for step in script]

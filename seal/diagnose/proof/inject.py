@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.core.types import Call, Result, Rollout, Task, Verdict
 from seal.diagnose.diagnosis import diagnose
-from seal.diagnose.proof.fault_kinds import CONTROLS, KINDS, NATURE, OF_CALL, mutated, mutated_twice, texts_of
+from seal.diagnose.proof.fault_kinds import CONTROLS, KINDS, NATURE, OF_CALL, mutated, texts_of
+from seal.diagnose.trace import trace
 from seal.env.base import Environment
 from seal.policy.faults import TurnScript, gold_script
 from seal.policy.scripted import ReplayPolicy
@@ -30,6 +31,7 @@ class Injected:
     kind: str
     task: Task
     turn: int
+    script: TurnScript
     rollout: Rollout
     verdicts: tuple[Verdict, ...]
     expected: tuple[Label, ...]
@@ -77,9 +79,7 @@ def injections(env: Environment, tasks: Sequence[Task], seed: int = 0) -> Iterat
             rng = random.Random(f"{seed}/{task.task_id}/{kind}")
             format = rng.choice(formats_of(task))
             for turn in rng.sample(range(len(task.turns)), len(task.turns)):
-                script = mutated(env, task, turn, kind, format, rng)
-                injected = _played(env, task, turn, kind, script, format) if script is not None else None
-                if injected is not None:
+                if (injected := _injected(env, task, turn, kind, format, rng)) is not None:
                     yield injected
                     break
 
@@ -117,22 +117,21 @@ def _two_turns(env: Environment, task: Task, format: str, rng: random.Random) ->
     kinds = sorted(set(NATURE) - {"loop", "swap"})
     options = [(turn, kind) for turn in range(len(task.turns)) for kind in kinds]
     rng.shuffle(options)
-    found: dict[int, tuple[Injected, TurnScript]] = {}
+    found: dict[int, Injected] = {}
     for turn, kind in options:
-        script = mutated(env, task, turn, kind, format, rng) if turn not in found else None
-        injected = _played(env, task, turn, kind, script, format) if script is not None else None
+        injected = _injected(env, task, turn, kind, format, rng) if turn not in found else None
         if injected is not None and not injected.verdicts[turn].valid:
-            found[turn] = (injected, script)
+            found[turn] = injected
         if len(found) == 2:
             break
     if len(found) < 2:
         return None
-    rollout = play(env, task, {turn: script for turn, (_, script) in found.items()}, format)
+    rollout = play(env, task, {turn: injected.script for turn, injected in found.items()}, format)
     verdicts = verify_rollout(env, task, rollout)
     if any(verdicts[turn].valid for turn in found):
         return None  # one fault undid what the other did
-    (first, (a, _)), (second, (b, _)) = sorted(found.items())
-    return _pair(env, task, rollout, verdicts, (a.kind, b.kind), (first, second), (a.expected[0], b.expected[0]))
+    a, b = (found[turn] for turn in sorted(found))
+    return _pair(env, task, rollout, verdicts, (a.kind, b.kind), (a.turn, b.turn), (a.expected[0], b.expected[0]))
 
 
 def _two_calls(env: Environment, task: Task, format: str, rng: random.Random) -> Pair | None:
@@ -141,7 +140,7 @@ def _two_calls(env: Environment, task: Task, format: str, rng: random.Random) ->
     turns = [turn for turn in range(len(task.turns)) if len(task.turns[turn].gold) > 1]
     for turn in rng.sample(turns, len(turns)):
         a, b = rng.sample(kinds, 2)
-        script = mutated_twice(env, task, turn, (a, b), format, rng) if NATURE[a] != NATURE[b] else None
+        script = mutated(env, task, turn, (a, b), format, rng) if NATURE[a] != NATURE[b] else None
         if script is None:
             continue
         rollout = play(env, task, {turn: script}, format)
@@ -174,14 +173,18 @@ def play(env: Environment, task: Task, scripts: Mapping[int, TurnScript], format
     return play_all(env, policy, [Request("injected", task, 0, 0)])[0]
 
 
-def _played(env: Environment, task: Task, turn: int, kind: str, script: TurnScript, format: str) -> Injected | None:
-    """The trajectory with its verdicts and what to expect of it; None where the fault came out as another kind."""
+def _injected(env: Environment, task: Task, turn: int, kind: str, format: str, rng: random.Random) -> Injected | None:
+    """The trajectory with its verdicts and what to expect of it; None where the turn has no place for the fault, or it
+    came out as another kind."""
+    script = mutated(env, task, turn, (kind,), format, rng)
+    if script is None:
+        return None
     rollout = play(env, task, {turn: script}, format)
     verdicts = tuple(verify_rollout(env, task, rollout))
     expected = () if kind in CONTROLS else expected_labels(env, task, turn, kind, rollout, verdicts)
     if expected is None or (kind in CONTROLS and not all(v.valid for v in verdicts)):
         return None
-    return Injected(kind, task, turn, rollout, verdicts, expected)
+    return Injected(kind, task, turn, script, rollout, verdicts, expected)
 
 
 def expected_labels(
@@ -229,12 +232,5 @@ def _refusal(result: Result) -> bool:
 
 def _writes(env: Environment, task: Task, turn: int, ran: Sequence[tuple[Call, Result]], call: Call) -> bool:
     """Whether a call of a turn changes the public state where it is made."""
-    session = env.open(task)
-    for before in [gold for earlier in task.turns[:turn] for gold in earlier.gold]:
-        session.call(before)
-    for other, _ in ran:
-        old = str(session.state())
-        session.call(other)
-        if other == call:
-            return str(session.state()) != old
-    return False
+    calls, before = [call for call, _ in ran], [gold for earlier in task.turns[:turn] for gold in earlier.gold]
+    return trace(env, task, before, calls).wrote[calls.index(call)]

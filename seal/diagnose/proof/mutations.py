@@ -22,9 +22,9 @@ def _broken(p: Place, change: Callable[[str], str]) -> TurnScript | None:
     """The call's text, changed until nothing of it can be read as a call though it looks like one."""
     text = format_calls((p.call,), p.format)
     for _ in range(DRAWS):
-        found = parse(said := change(text), p.format, p.env.docs(p.task, p.turn))
+        found = parse(broken := change(text), p.format, p.env.docs(p.task, p.turn))
         if found.errors and not found.calls:
-            return (said,)
+            return (broken,)
     return None
 
 

@@ -4,7 +4,7 @@ The outcome of a proof is a table of counts (`Row`, a CSV file); every figure is
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -45,12 +45,10 @@ NAMES = tuple(item.name for item in fields(Row))
 
 def tally(env: str, cases: Iterable[Case], pairs: Iterable[Pair] = ()) -> list[Row]:
     """Counts, sorted. Pure."""
-    counts: Counter[tuple[str, ...]] = Counter()
     sums: dict[tuple[str, ...], list[int]] = {}
 
     def add(key: tuple[str, ...], *numbers: int) -> None:
-        counts[key] += 1
-        sums[key] = [a + b for a, b in zip(sums.get(key, [0] * len(numbers)), numbers, strict=True)]
+        sums[key] = [a + b for a, b in zip(sums.get(key, [0] * 5), (1, *numbers), strict=True)]
 
     for case in cases:
         injected, labels = case.injected, set(map(str, case.injected.expected))
@@ -62,7 +60,7 @@ def tally(env: str, cases: Iterable[Case], pairs: Iterable[Pair] = ()) -> list[R
     for pair in pairs:
         where = "one turn" if pair.turns[0] == pair.turns[1] else "two turns"
         add((env, PAIR, where, " + ".join(sorted(pair.expected)), " + ".join(sorted(pair.present))), 0, pair.both, 0, 0)
-    return [Row(*key, n, *sums[key]) for key, n in sorted(counts.items())]
+    return [Row(*key, *numbers) for key, numbers in sorted(sums.items())]
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class Score:
     def f1(self, label: str) -> float:
         """F1 of one label, 0 where it was never found."""
         expected = sum(n for (truth, _), n in self.confusion.items() if truth == label)
-        predicted = sum(n for (_, said), n in self.confusion.items() if said == label)
+        predicted = sum(n for (_, found), n in self.confusion.items() if found == label)
         return 2 * self.confusion[label, label] / (expected + predicted) if expected + predicted else 0.0
 
     @property
@@ -101,16 +99,16 @@ class Score:
     @property
     def turn_found(self) -> float:
         """Share of faults that flip a verdict whose turn is the first root failure."""
-        return self._share(FAULT, "turn_found")
+        return self._share(FAULT, lambda row: row.turn_found)
 
     @property
     def all_labels(self) -> float:
-        return self._share(FAULT, "all_labels")
+        return self._share(FAULT, lambda row: row.all_labels)
 
     @property
     def both(self) -> float:
         """Share of pairs of which both labels are there."""
-        return self._share(PAIR, "all_labels")
+        return self._share(PAIR, lambda row: row.all_labels)
 
     @property
     def blamed(self) -> float:
@@ -121,9 +119,9 @@ class Score:
     def _of(self, case: str) -> list[Row]:
         return [row for row in self.rows if row.case == case]
 
-    def _share(self, case: str, column: str) -> float:
+    def _share(self, case: str, hits: Callable[[Row], int]) -> float:
         n = self.count(case)
-        return sum(getattr(row, column) for row in self._of(case)) / n if n else 0.0
+        return sum(map(hits, self._of(case))) / n if n else 0.0
 
 
 def table(result: Score) -> str:
@@ -132,7 +130,7 @@ def table(result: Score) -> str:
     width = max(map(len, names), default=0)
     lines = [" " * width + "".join(f"  {name[:9]:>9}" for name in names) + "       F1"]
     for truth in names:
-        cells = "".join(f"  {result.confusion[truth, said] or '.':>9}" for said in names)
+        cells = "".join(f"  {result.confusion[truth, found] or '.':>9}" for found in names)
         lines.append(f"{truth:<{width}}{cells}   {result.f1(truth):6.3f}")
     return "\n".join(lines)
 

@@ -5,7 +5,6 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from seal.core.errors import clear
 
@@ -67,18 +66,12 @@ def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("seal", description="Co-evolves a tool-calling policy and its learning interface.")
     verbs = parser.add_subparsers(dest="verb", metavar="<verb>")
     for name, text in VERBS.items():
-        if not _exists(name):
-            continue
         sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         if name == verb:
             module = importlib.import_module(f"seal.commands.{name}")
             module.add_arguments(sub)
             sub.set_defaults(run=module.run)
     return parser
-
-
-def _exists(verb: str) -> bool:
-    return (Path(__file__).parent / "commands" / f"{verb}.py").is_file()
 
 
 if __name__ == "__main__":

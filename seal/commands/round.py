@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.commands.custom_env import changed_tools
+from seal.commands.places import add_settings
 from seal.core.errors import ParamError, RoundError
 from seal.experiment.arms import ARMS, changes_of
 from seal.settings.params import Round, load_params
@@ -25,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     branch.add_argument("--from", dest="parent", required=True, metavar="ROUND", help="the round to branch off")
     for action in (new, branch):
         action.add_argument("--arm", default="", help=f"an arm of experiments, over the defaults: {', '.join(ARMS)}")
-        action.add_argument(
-            "--set", action="append", default=[], metavar="KEY=VALUE", help="what differs, for example train.lr=1e-4"
-        )
+        add_settings(action, "--set", "what differs, for example train.lr=1e-4")
     actions.add_parser("list", help="the tree with scores")
 
 

@@ -32,16 +32,10 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
     judged = {name: relabelled(env, played, order) for name, order in orders.items()}
     print(f"{title}: {len(played):,} rollouts, {len(bare):,} of them bare\n")
     print("Place of each label, and what repairing it alone is worth: verdicts that flip per turn that carries it\n")
-    rows = [
-        (
-            label,
-            *(str(order.index(label) + 1) for order in orders.values()),
-            str(w.turns),
-            str(w.flips),
-            f"{w.mean:.2f}",
-        )
-        for label, w in found.items()
-    ]
+    rows = []
+    for label, w in found.items():
+        places = (str(order.index(label) + 1) for order in orders.values())
+        rows.append((label, *places, str(w.turns), str(w.flips), f"{w.mean:.2f}"))
     print(text_table(("label", *PRIORITIES, "turns", "flips", "worth"), rows, (0,)))
     print("\nProfile: share of the failing turns of bare rollouts that each label is the primary one of, in percent\n")
     shares = {name: _shares([j for j in of_one if j.bare] or of_one) for name, of_one in judged.items()}

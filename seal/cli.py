@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from seal.core.errors import clear
+from seal.core.errors import as_seal_error
 
 VERBS = {
     "run": "run the rounds that are not done, then show their scores",
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        fault = clear(error)
+        fault = as_seal_error(error)
         print(f"error: {fault}", file=sys.stderr)
         _drop_unwritable()
         return fault.exit_code

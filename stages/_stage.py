@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from seal.core.errors import ParamError, clear
+from seal.core.errors import ParamError, as_seal_error
 from seal.pipeline.stage import Stage
 from seal.settings.params import load_params
 from seal.store.files import read_record, write_json
@@ -38,7 +38,7 @@ def main(work: Callable[[Stage], None]) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        told = clear(error)
+        told = as_seal_error(error)
         if not write_error(told):
             print(f"error: {told}", file=sys.stderr)
         sys.exit(told.exit_code)

@@ -18,8 +18,8 @@ from seal.settings.rounds import (
     Start,
     TrainParams,
 )
-from seal.workspace.changes import changed_since
 from seal.workspace.lineage import Lineage
+from seal.workspace.lock import changed_since
 
 PARAMS = """run: {seed: %s}
 envs: {shop: {train: %s}}

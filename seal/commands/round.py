@@ -10,9 +10,8 @@ from seal.commands.places import add_settings
 from seal.core.errors import ParamError, RoundError
 from seal.experiment.arms import ARMS, changes_of
 from seal.settings.params import Round, load_params
-from seal.workspace.changes import changed_since
-from seal.workspace.lineage import Lineage, find_root
-from seal.workspace.metrics import read_metrics
+from seal.workspace.lineage import Lineage, find_root, read_metrics
+from seal.workspace.lock import changed_since
 from seal.workspace.params_file import add_round, as_typed, merged, next_id, parse_settings, resolve
 
 

@@ -266,10 +266,7 @@ def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) 
     splits = sorted({task.split for task in tasks.values()})
     counts = ", ".join(f"{sum(task.split == split for task in tasks.values())} {split}" for split in splits)
     rows = [
-        (
-            "parameters",
-            f"params.yaml sha256 {hashlib.sha256(params.read_bytes()).hexdigest()[:16]}" if params.exists() else "none",
-        ),
+        ("parameters", f"params.yaml sha256 {digest}" if digest else "none"),
         ("versions", ", ".join(_versions(PACKAGES))),
         ("tasks", counts or "none stored"),
         ("evaluation rollouts", f"{sum(r.metrics.get('evaluate', {}).get('rollouts', 0) for r in rounds):,}"),

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from seal.core.errors import ParamError, clear
+from seal.core.errors import ParamError, as_seal_error
 from seal.core.seeds import RoundKey
 from seal.env import env_of
 from seal.env.base import Environment
@@ -112,7 +112,7 @@ def main(work: Callable[[Stage], None]) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        known = clear(error)
+        known = as_seal_error(error)
         if not write_error(known):
             print(f"error: {known}", file=sys.stderr)
         sys.exit(known.exit_code)

@@ -102,9 +102,9 @@ def test_reading_computes_no_logits():
     model, asked = tiny("llama"), []
     model.lm_head.register_forward_hook(lambda _, args, out: asked.append(tuple(args[0].shape[:2])))
     kept = [Kept() for _ in CONTEXTS]
-    ids, _ = generate(model, CONTEXTS, None, Decoding(3, 0.0, END, 0), kept)
+    ids, _ = generate(model, CONTEXTS, None, Decoding(3, 0.0, (END,), 0), kept)
     longer = [[*context, *more, 5, 6] for context, more in zip(CONTEXTS, ids, strict=True)]
-    generate(model, longer, None, Decoding(3, 0.0, END, 0), kept)
+    generate(model, longer, None, Decoding(3, 0.0, (END,), 0), kept)
     assert {positions for _, positions in asked} == {0, 1}
     assert sum(positions for _, positions in asked) <= 6  # one a step
 
@@ -138,7 +138,7 @@ def test_heads_that_share_keys_are_attended_to_by_family_and_the_model_is_left_a
         lambda _, args, kwargs: asked.append((model.config._attn_implementation, kwargs.get("families"))),
         with_kwargs=True,
     )
-    generate(model, CONTEXTS, None, Decoding(3, 0.0, END, 0))
+    generate(model, CONTEXTS, None, Decoding(3, 0.0, (END,), 0))
     assert [name for name, _ in asked] == ["sdpa"] * (len(asked) - 3) + [NAME] * 3
     assert all((alike is not None) == (name == NAME) for name, alike in asked)
     assert model.config._attn_implementation == "sdpa"
@@ -154,17 +154,17 @@ def _alike(one, other):
 def test_same_inputs_same_bits_and_the_model_keeps_its_mode():
     model = tiny("llama").train()
     u = torch.rand(len(CONTEXTS), 6, generator=torch.Generator().manual_seed(1))
-    first = generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
-    assert first == generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
+    first = generate(model, CONTEXTS, u, Decoding(6, 1.0, (END,), 0))
+    assert first == generate(model, CONTEXTS, u, Decoding(6, 1.0, (END,), 0))
     assert model.training
-    assert generate(model, [], None, Decoding(6, 1.0, END, 0)) == ([], [])
+    assert generate(model, [], None, Decoding(6, 1.0, (END,), 0)) == ([], [])
 
 
 def test_a_row_depends_on_its_own_numbers_alone():
     model = tiny("llama")
     u = torch.rand(len(CONTEXTS), 6, generator=torch.Generator().manual_seed(1))
-    ids, _ = generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
-    alone, _ = generate(model, CONTEXTS[3:4], u[3:4], Decoding(6, 1.0, END, 0))
+    ids, _ = generate(model, CONTEXTS, u, Decoding(6, 1.0, (END,), 0))
+    alone, _ = generate(model, CONTEXTS[3:4], u[3:4], Decoding(6, 1.0, (END,), 0))
     assert alone[0] == ids[3]
 
 

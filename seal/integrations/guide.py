@@ -81,10 +81,11 @@ def by_name(tools: Iterable[T], names: Sequence[str]) -> dict[str, T]:
 
 def kind_of_exception(error: Exception) -> str:
     """The error kind of what a tool raised; arguments that pydantic refuses are told apart by its error types."""
-    errors = getattr(error, "errors", None)
-    if not callable(errors) or not hasattr(error, "error_count"):
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
         return kind_of(error)
-    kind = errors()[0]["type"]
+    kind = error.errors()[0]["type"]
     if kind in ("missing", "missing_argument"):
         return "missing_argument"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):

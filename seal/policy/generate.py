@@ -13,9 +13,10 @@ import torch
 from transformers.cache_utils import Cache
 
 from seal.policy.attention import attended, families, neighbours, shares
+from seal.policy.base import Action, Codec, Observation
 from seal.policy.cache import Block, Cursor, Kept
 from seal.policy.nano_model import NanoForCausalLM
-from seal.policy.sampling import sample
+from seal.policy.sampling import sample, uniforms
 
 # Of one forward pass, padding included. Measured with 0.9M parameters on one core: 27k tok/s with 1024, 11k with 8192.
 PREFILL_TOKENS = {"cpu": 1024, "cuda": 65536}
@@ -29,7 +30,7 @@ class Decoding:
 
     max_new_tokens: int
     temperature: float
-    ends: int | Sequence[int]
+    ends: Sequence[int]
     pad_id: int
 
 
@@ -37,20 +38,20 @@ class Decoding:
 def generate(
     model: torch.nn.Module,
     contexts: Sequence[Sequence[int]],
-    uniforms: torch.Tensor | None,
+    draws: torch.Tensor | None,
     decoding: Decoding,
     kept: Sequence[Kept | None] | None = None,
 ) -> tuple[list[list[int]], list[list[float]]]:
     """Continue every context (none empty).
 
-    Args: `uniforms` (B, max_new_tokens) in [0, 1), row i for context i alone; None takes the argmax, as temperature 0
+    Args: `draws` (B, max_new_tokens) in [0, 1), row i for context i alone; None takes the argmax, as temperature 0
     does. `kept`: for each context what was computed of its beginning, brought up to date here, or None to keep nothing.
     Returns ids and their logprobs under the sampler (see `seal.policy.sampling.sample`), a list a context.
     """
     if not contexts:
         return [], []
     max_new_tokens, pad_id, ends = decoding.max_new_tokens, decoding.pad_id, decoding.ends
-    temperature = decoding.temperature if uniforms is not None else 0.0
+    temperature = decoding.temperature if draws is not None else 0.0
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
     kept = kept or [None] * len(contexts)
@@ -60,8 +61,8 @@ def generate(
     positions = torch.tensor([len(contexts[i]) - 1 for i in order], device=device)
     columns = torch.arange(width + max_new_tokens, device=device)
     readable = (columns < positions[:, None]) | (columns >= width)
-    ends = torch.tensor([ends] if isinstance(ends, int) else list(ends), device=device)
-    u = torch.zeros(len(contexts), max_new_tokens) if uniforms is None else uniforms
+    ends = torch.tensor(list(ends), device=device)
+    u = torch.zeros(len(contexts), max_new_tokens) if draws is None else draws
     u = u.to(device=device, dtype=torch.float32)
     ids = torch.full((len(contexts), max_new_tokens), pad_id, device=device)
     logprobs = torch.zeros(len(contexts), max_new_tokens, device=device)
@@ -113,6 +114,26 @@ def generate(
         [row[:n] for row, n in zip(ids.tolist(), sizes, strict=True)],
         [row[:n] for row, n in zip(logprobs.tolist(), sizes, strict=True)],
     )
+
+
+def sampled_actions(
+    model: torch.nn.Module,
+    codec: Codec,
+    observations: Sequence[Observation],
+    decoding: Decoding,
+    kept: Sequence[Kept | None],
+) -> list[Action]:
+    """An output for each observation, by its own seed alone."""
+    u, n = None, decoding.max_new_tokens
+    if decoding.temperature:
+        u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in observations])
+    ids, logprobs = generate(model, [o.ids for o in observations], u, decoding, kept)
+    return [action_of(codec, row, row_logprobs, decoding.ends) for row, row_logprobs in zip(ids, logprobs, strict=True)]
+
+
+def action_of(codec: Codec, ids: Sequence[int], logprobs: Sequence[float], ends: Sequence[int]) -> Action:
+    """Sampled ids as an output; one that does not close with an end token was cut."""
+    return Action(codec.decode(ids), tuple(ids), tuple(logprobs), "stop" if ids[-1] in ends else "length")
 
 
 def _prefill(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[Cache, Cursor, list[int], int]:
@@ -241,9 +262,9 @@ def _by_layer(model, readable: torch.Tensor, distance: torch.Tensor):
     """Masks (B, 1, T, columns) from (B, T, columns); by layer type where windows slide in some layers."""
     full = readable[:, None]
     config = model.config.get_text_config()
-    window = getattr(config, "sliding_window", None)
-    if not window or not getattr(config, "use_sliding_window", True):
+    names = {"sliding_window": None, "use_sliding_window": True, "layer_types": None}  # not every config has them
+    window, slides, types = (getattr(config, name, default) for name, default in names.items())
+    if not window or not slides:
         return full
     near = full & (distance < window)[:, None]
-    types = set(getattr(config, "layer_types", None) or ())
-    return {"full_attention": full, "sliding_attention": near} if "full_attention" in types else near
+    return {"full_attention": full, "sliding_attention": near} if "full_attention" in (types or ()) else near

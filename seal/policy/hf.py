@@ -22,8 +22,7 @@ from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.policy.base import Action, Limits, Observation, Policy
 from seal.policy.cache import what_to_keep
 from seal.policy.chat import ChatCodec
-from seal.policy.generate import Decoding, generate
-from seal.policy.sampling import uniforms
+from seal.policy.generate import Decoding, action_of, sampled_actions
 from seal.policy.shards import accelerate_aside, sharded, shards
 from seal.settings.policies import ServeParams
 
@@ -127,26 +126,20 @@ class HFPolicy(Policy):
             places = [i for _, i in fits]
             self._served, sampled = outputs(self, self._served, [observations[i] for i in places], temperature, n)
             for i, (ids, logprobs) in zip(places, sampled, strict=True):
-                actions[i] = self._action(ids, logprobs)
+                actions[i] = action_of(self.codec, ids, logprobs, self.codec.end_ids)
             return actions
         kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
         decoding = Decoding(n, temperature, self.codec.end_ids, self.codec.pad_id)
         device = next(self.model.parameters()).device.type
         for part in alike_in_length([length for length, _ in fits], self.batch, PASS_TOKENS.get(device, math.inf)):
-            places = [i for _, i in fits[part]]
-            rows = [observations[i] for i in places]
-            u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in rows]) if temperature else None
-            sampled = generate(self.model, [o.ids for o in rows], u, decoding, kept[part])
-            for i, ids, logprobs in zip(places, *sampled, strict=True):
-                actions[i] = self._action(ids, logprobs)
+            rows = [observations[i] for _, i in fits[part]]
+            sampled = sampled_actions(self.model, self.codec, rows, decoding, kept[part])
+            for (_, i), action in zip(fits[part], sampled, strict=True):
+                actions[i] = action
         return actions
 
     def _context(self, limits: Limits) -> int:
         return min(limits.context, self.model.config.get_text_config().max_position_embeddings)
-
-    def _action(self, ids: Sequence[int], logprobs: Sequence[float]) -> Action:
-        finish = "stop" if ids[-1] in self.codec.end_ids else "length"
-        return Action(self.codec.decode(ids), tuple(ids), tuple(logprobs), finish)
 
     def save(self, path: Path) -> None:
         """Write the policy directory. Byte-stable, and without a path of this machine unless the base is one."""

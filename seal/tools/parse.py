@@ -75,7 +75,7 @@ def _call_list(body: str, signature: Signature, note: Note) -> Found:
         if _ASIDE.match(body):
             return [], []
         return [], [CallError(error.kind, str(error))]
-    nodes = getattr(tree, "elts", [tree])
+    nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple | ast.Set) else [tree]
     if note is None and not all(isinstance(node, ast.Call) for node in nodes):  # then officially nothing of it runs
         return [], [CallError("syntax", "a list of other things than calls")]
     found = _collect(nodes, lambda node: call_of(node, signature))

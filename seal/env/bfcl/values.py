@@ -27,11 +27,16 @@ def differences(instance: Any, expected: Mapping[str, Json]) -> Iterator[tuple[s
     held = vars(instance)
     for name in sorted(expected):
         ours, theirs = held.get(name, CUT), expected[name]
-        if ours == theirs or (hasattr(ours, "contents") and _same_entry(vars(ours), theirs)):
+        if ours == theirs or ("contents" in _entry(ours) and _same_entry(vars(ours), theirs)):
             continue
         public = plain(ours)
         if public != theirs:
             yield name, public, theirs
+
+
+def _entry(value: Any) -> Mapping[str, Any]:
+    """The attributes of a file or directory; none of a plain value."""
+    return getattr(value, "__dict__", {})
 
 
 def _same_entry(held: Mapping[str, Any], theirs: Json) -> bool:
@@ -66,7 +71,7 @@ def entries(tree: Any) -> int:
             count += len(directory.contents)
             if count >= MAX_ENTRIES:
                 return MAX_ENTRIES
-            below += [item for item in directory.contents.values() if hasattr(item, "contents")]
+            below += [item for item in directory.contents.values() if "contents" in vars(item)]
         if not below:
             return count
         level = below
@@ -85,10 +90,10 @@ def _plain(value: Any, above: tuple[int, ...], left: Iterator[int]) -> Json:
         return sorted(value, key=repr)
     if next(left, None) is None or len(above) == MAX_DEPTH:
         return CUT
-    if hasattr(value, "content"):
-        content = value.content
+    if "content" in (held := _entry(value)):
+        content = held["content"]
         return {"name": value.name, "content": content if type(content) in SCALARS else _plain(content, above, left)}
-    if hasattr(value, "contents"):
+    if "contents" in held:
         if id(value) in above:
             return {"cycle": len(above)}
         here = (*above, id(value))

@@ -65,7 +65,7 @@ class PythonTools:
         return tools
 
     def _owner(self, module: ModuleType) -> type:
-        maker = getattr(module, self._maker, None)
+        maker = vars(module).get(self._maker)
         owner = hints_of(self._maker, maker).get("return") if inspect.isfunction(maker) else maker
         if not inspect.isclass(owner):
             problem = "is not there" if maker is None else "is no class, and no function with a class as return hint"
@@ -77,7 +77,7 @@ class PythonTools:
     def _made(self, module: ModuleType, state: Mapping[str, Json]) -> Any:
         try:
             with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
-                return getattr(module, self._maker)(**state)
+                return vars(module)[self._maker](**state)
         except (Exception, SystemExit, TimedOut) as error:  # whatever the user's class raises
             value = f"{self._maker}({', '.join(state)}): {type(error).__name__}: {error}"
             raise ParamError("state", value, f"its keys are the arguments of {self._maker}") from error

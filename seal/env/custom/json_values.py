@@ -57,7 +57,7 @@ def is_opaque(value: Any) -> bool:
 
 def attributes(value: Any) -> dict[str, Any]:
     """Public attributes of an object, in the order they were set."""
-    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+    slots = (name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ()))
     found = {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
     return {name: item for name, item in found.items() if not name.startswith("_")}
 

@@ -18,7 +18,7 @@ from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.evolve.evolution import next_interface
 from seal.interface.state import InterfaceState
-from seal.policy import counter_of, load_policy, look_at
+from seal.policy import counter_of, load_policy, policy_info
 from seal.policy.base import Limits, Observation
 from seal.policy.hf import ADAPTER, HFSpec, alike_in_length, new_hf
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
@@ -241,10 +241,10 @@ def test_cues_are_counted_in_the_tokens_of_the_policy_whether_it_plays_or_not(ba
     policy, cue = make(base), "damaged K3 late K7"
     policy.save(tmp_path / "policy")
     (tmp_path / "policy" / ADAPTER).unlink()
-    looked = look_at(tmp_path / "policy")
+    looked = policy_info(tmp_path / "policy")
     assert counter_of(policy)(cue) == counter_of(looked)(cue) == len(cue) != counter_of(GoldPolicy())(cue) == 4
     assert looked.format == policy.format
-    looked = look_at(_broken(tmp_path / "policy", base=str(tmp_path / "none")))
+    looked = policy_info(_broken(tmp_path / "policy", base=str(tmp_path / "none")))
     with pytest.raises(DependencyError, match="base model"):
         counter_of(looked)
 

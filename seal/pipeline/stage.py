@@ -13,7 +13,7 @@ from seal.core.types import Rollout, Task
 from seal.env import env_of
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState, load_interface
-from seal.policy import load_policy, look_at
+from seal.policy import load_policy, policy_info
 from seal.rollout.play_cache import PlayCache
 from seal.store.files import read_json, tree_hash
 from seal.store.judged import read_judged
@@ -60,7 +60,7 @@ class Stage:
 
     def policy(self, round_id: str, plays: bool = True) -> Any:
         """A round's policy. One that need not play is only looked at."""
-        return (load_policy if plays else look_at)(self.path("policy", round_id))
+        return (load_policy if plays else policy_info)(self.path("policy", round_id))
 
     def interface(self, round_id: str) -> InterfaceState:
         return load_interface(self.path("interface.json", round_id))

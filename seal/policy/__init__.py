@@ -15,7 +15,7 @@ from seal.store.files import read_json
 FORMATS = {"nano": "words", "hf": "qwen_xml", "endpoint": "qwen_xml", "scripted": "words"}
 
 
-class Look:
+class PolicyInfo:
     """A policy that does not play: its call `format`, and its `codec` where that is more than words (hf)."""
 
     def __init__(self, path: Path, kind: str, call_format: str):
@@ -30,12 +30,12 @@ class Look:
         return codec_at(self._path)
 
 
-def look_at(path: Path) -> Any:
-    """A policy that need not play, as a Look where policy.json tells enough; then no model loads."""
+def policy_info(path: Path) -> Any:
+    """A policy that need not play, as a PolicyInfo where policy.json tells enough; then no model loads."""
     found = read_json(path / "policy.json", dict)
     if found.get("kind") not in FORMATS:
         return load_policy(path)
-    return Look(path, found["kind"], found.get("format") or FORMATS[found["kind"]])
+    return PolicyInfo(path, found["kind"], found.get("format") or FORMATS[found["kind"]])
 
 
 def counter_of(policy: Any) -> Callable[[str], int]:

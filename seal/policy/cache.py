@@ -27,7 +27,7 @@ class Kept:
         return next(i for i in range(most) if self.ids[i] != context[i])
 
 
-def what_to_keep(observations: Sequence[Observation], new_tokens: int, budget: int) -> list[Kept | None]:
+def read_prefixes(observations: Sequence[Observation], new_tokens: int, budget: int) -> list[Kept | None]:
     """A place for each context and its output, in the observation's memory; None once they pass `budget` tokens."""
     kept: list[Kept | None] = []
     total = 0

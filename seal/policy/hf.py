@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.policy.base import Action, Limits, Observation, Policy
-from seal.policy.cache import what_to_keep
+from seal.policy.cache import read_prefixes
 from seal.policy.chat import ChatCodec
 from seal.policy.generate import Decoding, action_of, sampled_actions
 from seal.policy.shards import accelerate_aside, sharded, shards
@@ -128,7 +128,7 @@ class HFPolicy(Policy):
             for i, (ids, logprobs) in zip(places, sampled, strict=True):
                 actions[i] = action_of(self.codec, ids, logprobs, self.codec.end_ids)
             return actions
-        kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
+        kept = read_prefixes([observations[i] for _, i in fits], n, self.keep_tokens)
         decoding = Decoding(n, temperature, self.codec.end_ids, self.codec.pad_id)
         device = next(self.model.parameters()).device.type
         for part in alike_in_length([length for length, _ in fits], self.batch, PASS_TOKENS.get(device, math.inf)):
@@ -218,15 +218,15 @@ def new_hf(
 
 def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
     """The codec of a policy directory; no weights are loaded. Raises as `load_hf`."""
-    spec, _ = _told(path)
-    with _there(spec):
-        tokenizer = _tokenizer(spec, _where(spec, cache)[0])
+    spec, _ = _read_about(path)
+    with _base_errors(spec):
+        tokenizer = _tokenizer(spec, _base_source(spec, cache)[0])
     return ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
 
 
 def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | None = None) -> HFPolicy:
     """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
-    spec, about = _told(path)
+    spec, about = _read_about(path)
     policy = new_hf(spec, device, batch, cache, ServeParams(**about.get("serve", {})))
     if policy.base_digest != about["base_digest"]:
         other = f"{spec.base} is not the base this policy was trained on"
@@ -238,7 +238,7 @@ def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | 
     return policy
 
 
-def _told(path: Path) -> tuple[HFSpec, dict[str, Any]]:
+def _read_about(path: Path) -> tuple[HFSpec, dict[str, Any]]:
     """The spec in a policy directory, and all that its policy.json says."""
     try:
         about = json.loads((path / "policy.json").read_text())
@@ -272,11 +272,11 @@ def _load_base(spec: HFSpec, cache: Path | None) -> tuple[torch.nn.Module, Any, 
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    where, digest = _where(spec, cache)
+    where, digest = _base_source(spec, cache)
     if not digest and Path(spec.base).is_dir():
         digest = _folder_digest(Path(spec.base))
     logging.disable_progress_bar()
-    with _there(spec):
+    with _base_errors(spec):
         revision, more = spec.revision or None, _sharding(spec)
         tokenizer = _tokenizer(spec, where)
         with accelerate_aside():
@@ -284,7 +284,7 @@ def _load_base(spec: HFSpec, cache: Path | None) -> tuple[torch.nn.Module, Any, 
     return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
 
 
-def _where(spec: HFSpec, cache: Path | None) -> tuple[str | Path, str]:
+def _base_source(spec: HFSpec, cache: Path | None) -> tuple[str | Path, str]:
     """What transformers opens, and the digest of a base that had to be converted ("" for others)."""
     if spec.base != SMOLLM2:
         return spec.base, ""
@@ -303,7 +303,7 @@ def _tokenizer(spec: HFSpec, where: str | Path) -> Any:
 
 
 @contextmanager
-def _there(spec: HFSpec) -> Iterator[None]:
+def _base_errors(spec: HFSpec) -> Iterator[None]:
     """What transformers cannot find is a DependencyError."""
     try:
         yield

@@ -18,7 +18,7 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast
 from seal.core.errors import ArtifactError, ParamError
 from seal.env.base import Environment
 from seal.policy.base import Action, Limits, Observation, Policy
-from seal.policy.cache import what_to_keep
+from seal.policy.cache import read_prefixes
 from seal.policy.generate import Decoding, sampled_actions
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
@@ -94,7 +94,7 @@ class NanoPolicy(Policy):
             return actions
         chosen = [observations[i] for i in fits]
         n = limits.max_action_tokens
-        kept, decoding = what_to_keep(chosen, n, KEEP_TOKENS), Decoding(n, temperature, (END,), PAD)
+        kept, decoding = read_prefixes(chosen, n, KEEP_TOKENS), Decoding(n, temperature, (END,), PAD)
         for i, action in zip(fits, sampled_actions(self.model, self.codec, chosen, decoding, kept), strict=True):
             actions[i] = action
         return actions

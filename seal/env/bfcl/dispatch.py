@@ -7,7 +7,7 @@ from operator import methodcaller
 from typing import Any
 
 from seal.core.types import Call, Result
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 FAILED = "Error during execution: "
 FORBIDDEN = frozenset(("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"))

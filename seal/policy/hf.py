@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.policy.base import Action, Limits, Observation, Policy
-from seal.policy.cache import read_prefixes
+from seal.policy.cache import prefix_caches
 from seal.policy.chat import ChatCodec
 from seal.policy.generate import Decoding, action_of, sampled_actions
 from seal.policy.shards import accelerate_aside, sharded, shards
@@ -128,12 +128,12 @@ class HFPolicy(Policy):
             for i, (ids, logprobs) in zip(places, sampled, strict=True):
                 actions[i] = action_of(self.codec, ids, logprobs, self.codec.end_ids)
             return actions
-        kept = read_prefixes([observations[i] for _, i in fits], n, self.keep_tokens)
+        caches = prefix_caches([observations[i] for _, i in fits], n, self.keep_tokens)
         decoding = Decoding(n, temperature, self.codec.end_ids, self.codec.pad_id)
         device = next(self.model.parameters()).device.type
         for part in alike_in_length([length for length, _ in fits], self.batch, PASS_TOKENS.get(device, math.inf)):
             rows = [observations[i] for _, i in fits[part]]
-            sampled = sampled_actions(self.model, self.codec, rows, decoding, kept[part])
+            sampled = sampled_actions(self.model, self.codec, rows, decoding, caches[part])
             for (_, i), action in zip(fits[part], sampled, strict=True):
                 actions[i] = action
         return actions

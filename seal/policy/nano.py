@@ -18,7 +18,7 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast
 from seal.core.errors import ArtifactError, ParamError
 from seal.env.base import Environment
 from seal.policy.base import Action, Limits, Observation, Policy
-from seal.policy.cache import read_prefixes
+from seal.policy.cache import prefix_caches
 from seal.policy.generate import Decoding, sampled_actions
 from seal.policy.nano_model import NanoForCausalLM
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
@@ -94,8 +94,8 @@ class NanoPolicy(Policy):
             return actions
         chosen = [observations[i] for i in fits]
         n = limits.max_action_tokens
-        kept, decoding = read_prefixes(chosen, n, KEEP_TOKENS), Decoding(n, temperature, (END,), PAD)
-        for i, action in zip(fits, sampled_actions(self.model, self.codec, chosen, decoding, kept), strict=True):
+        caches, decoding = prefix_caches(chosen, n, KEEP_TOKENS), Decoding(n, temperature, (END,), PAD)
+        for i, action in zip(fits, sampled_actions(self.model, self.codec, chosen, decoding, caches), strict=True):
             actions[i] = action
         return actions
 

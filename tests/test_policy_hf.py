@@ -87,7 +87,7 @@ def test_what_stays_read_is_bounded_and_decides_nothing(base):
     for policy.keep_tokens in (0, 100, 10_000):
         seen = observations(policy)
         first = policy.act(seen, 1.0, LIMITS)
-        kept = [len(o.memory["kept"].ids) if o.memory else 0 for o in seen]
+        kept = [len(o.memory["prefix"].ids) if o.memory else 0 for o in seen]
         assert sum(kept) <= policy.keep_tokens
         assert sum(map(bool, kept)) == {0: 0, 100: 2, 10_000: 7}[policy.keep_tokens]
         for o, action in zip(seen, first, strict=True):

@@ -45,7 +45,7 @@ def generate(
     """Continue every context (none empty).
 
     Args: `draws` (B, max_new_tokens) in [0, 1), row i for context i alone; None takes the argmax, as temperature 0
-    does. `caches`: for each context what was computed of its beginning, brought up to date here, or None to keep nothing.
+    does. `caches`: for each context what was computed of its beginning, brought up to date here; None keeps nothing.
     Returns ids and their logprobs under the sampler (see `seal.policy.sampling.sample`), a list a context.
     """
     if not contexts:
@@ -172,10 +172,8 @@ def _begun(model, prefixes: Sequence[tuple[int, ...]], pad_id: int) -> list[Pref
         return []
     cache, *_ = _prefill(model, [(*ids, pad_id) for ids in beginnings], [None] * len(beginnings), 0, pad_id)
     read = {ids: [layer.get(row, len(ids), 0, 0) for layer in cache.layers] for row, ids in enumerate(beginnings)}
-    return [
-        PrefixCache(list(prefix[:n]), list(read.get(prefix[:n], ())))
-        for prefix, n in zip(prefixes, shared, strict=True)
-    ]
+    begun = (prefix[:n] for prefix, n in zip(prefixes, shared, strict=True))
+    return [PrefixCache(list(ids), list(read.get(ids, ()))) for ids in begun]
 
 
 def shared_beginnings(rows: Sequence[Sequence[int]], step: int) -> list[int]:
@@ -239,9 +237,7 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) ->
     return ids.to(device)
 
 
-def _keep(
-    memory: PrefixCache, cache: Cache, row: int, context: Sequence[int], sampled: Sequence[int], width: int
-) -> None:
+def _keep(memory: PrefixCache, cache: Cache, row: int, context: Sequence[int], sampled: list[int], width: int) -> None:
     """Copy what was computed of a row that leaves; its last token was sampled and not read."""
     memory.layers = [layer.get(row, len(context) - 1, width, width + len(sampled)) for layer in cache.layers]
     memory.ids = [*context, *sampled[:-1]]

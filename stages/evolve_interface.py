@@ -2,13 +2,13 @@
 
 from seal.pipeline.phases import evolve_interface
 from seal.pipeline.stage import Stage, main
-from seal.policy import load_policy, look_at
+from seal.policy import load_policy, policy_info
 
 
 def run(stage: Stage) -> None:
     folder, parent = stage.folder, stage.parent
     plays = stage.entry.evolve.gate.tasks > 0  # a policy that need not play is only looked at
-    policy = (load_policy if plays else look_at)(parent.path / "policy")
+    policy = (load_policy if plays else policy_info)(parent.path / "policy")
     state = stage.state(
         parent.checkpoint("interface", policy=policy),
         judged=folder.judged(stage.env),

@@ -9,10 +9,9 @@ from seal.evolve.gate import ALL, gate, shows
 from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Action
 from seal.policy.scripted import GoldPolicy
-from seal.settings.evolve import DiagnoseParams, EvolveParams, GateParams
-from seal.settings.play import CollectParams, EvaluateParams
-from seal.settings.rounds import Round
-from seal.settings.train import TrainParams
+from seal.settings.evolve import EvolveParams, GateParams
+from seal.settings.play import CollectParams
+from seal.settings.rounds import Defaults, Round
 
 ENV = ShopEnv(train=1, dev=12, test=1)
 HARM, HELP, IDLE = "harm", "help", "idle"
@@ -60,8 +59,8 @@ def _item(target, text):
 
 def _gate(old, new, n_tasks=12, env=ENV, policy=None, **options):
     collect = CollectParams(max_action_tokens=16, context=256)
-    evolve = EvolveParams(gate=GateParams(n_tasks))
-    params = Round("r0", "shop", collect, DiagnoseParams(), evolve, TrainParams(), EvaluateParams())
+    evolve = EvolveParams(gate=GateParams(tasks=n_tasks))
+    params = Round(parent="r0", env="shop", **dict(Defaults(collect=collect, evolve=evolve)))
     return gate(env, policy or CuePolicy(), old, new, params, RoundKey("r1", 1, 0), **options)
 
 

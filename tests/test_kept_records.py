@@ -68,7 +68,7 @@ ELSEWHERE = ("transfer", "--seeds", "1", "--rounds", "1", "--arms", "seal", "--t
 READ = {
     "seal/s3/r0.json": (MORE, ""),
     "seal/s3/r1.json": (MORE, ""),
-    "seal/s3/state/record.json": (MORE, ""),
+    "seal/s3/state/line.json": (MORE, ""),
     "seal/s3/state/interface.json": (MORE, ""),
     "seal/s3/to-compliance.r1.json": (ELSEWHERE, ""),
     "starts/*/start/metrics.json": (MORE, "seal"),
@@ -94,7 +94,7 @@ def test_a_damaged_record_of_an_experiment_is_one_error(finished, tmp_path, caps
     assert f"{path.parent}" in said
 
 
-@pytest.mark.parametrize("gone", ["r0.json", "r1.json", "state", "state/record.json"])
+@pytest.mark.parametrize("gone", ["r0.json", "r1.json", "state", "state/line.json"])
 def test_what_was_removed_is_made_again_and_the_same(finished, tmp_path, capsys, gone):
     """As the error says. A record in the middle is not lost because a later round's policy is kept."""
     before, line = {}, ["experiment", *MORE, "--set", "train.algorithm=none", "--root"]

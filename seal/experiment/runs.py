@@ -90,7 +90,7 @@ def _done(job: Job, folder: Path) -> int:
 
 def _kept(job: Job, folder: Path) -> dict[str, Any]:
     """The record, and its depth, of the round whose checkpoint is kept; nothing where that round is not this job's."""
-    path = folder / "state" / "record.json"
+    path = folder / "state" / "line.json"
     kept = read_record(path, {**RECORD, "depth": int}) if path.exists() else {}
     return kept if kept and kept["digest"] == job.digest(kept["depth"]) else {}
 
@@ -128,7 +128,7 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
         kept = record(job.digest(depth), state.metrics, pulled, as_outcomes(before.evaluations))
         with atomic_dir(state_folder) as made:
             RoundFolder(made, key.id).write_checkpoint(before)
-            write_json(made / "record.json", {**kept, "depth": depth})
+            write_json(made / "line.json", {**kept, "depth": depth})
         write_json(folder / f"r{depth}.json", kept)
         forget(folder / "begun")
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * state.metrics['strict']['mean']:.1f}%")

@@ -32,7 +32,7 @@ def contexts_of(policy, tasks: int) -> list[list[int]]:
 
 
 def ours(policy, contexts: list[list[int]], new: int) -> list[list[int]]:
-    return generate(policy.model, contexts, None, Decoding(new, 0.0, -1, policy.codec.pad_id))[0]
+    return generate(policy.model, contexts, None, Decoding(new, 0.0, (-1,), policy.codec.pad_id))[0]
 
 
 def stock(policy, contexts: list[list[int]], new: int) -> list[list[int]]:

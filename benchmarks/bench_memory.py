@@ -30,7 +30,7 @@ def held(env: BfclMemoryEnv, backend: str) -> float:
     """Share of questions whose answer stands somewhere in the note-taker's memory."""
     found = []
     for scenario in SCENARIOS:
-        text = "\n".join(leaves(env.noted(backend, scenario)))
+        text = "\n".join(leaves(env.scripted_memory(backend, scenario)))
         names = env.questions(scenario)
         found += [accepted(text, env.question(backend, name).initial_state["answers"]) for name in names]
     return sum(found) / len(found)

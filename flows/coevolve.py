@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seal.core.errors import RoundError, SealError, clear
+from seal.core.errors import RoundError, SealError, as_seal_error
 from seal.settings.params import load_params
-from seal.workspace.lineage import STAGES, START_STAGES, Lineage, find_root
+from seal.workspace.lineage import STAGES, START_STAGES, Lineage, find_root, read_metrics
 
 if __name__ == "__main__":  # before Prefect reads its settings: no server, no log but ours, state inside the workspace
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
@@ -32,7 +32,6 @@ from seal.commands.round import scores_line
 from seal.pipeline.convergence import converged, dev_scores
 from seal.workspace.dvc import StageError, environment, repro
 from seal.workspace.lock import recorded
-from seal.workspace.metrics import read_metrics
 from seal.workspace.params_file import add_round, next_id, resolve
 
 PLAYED = {"diagnose": "collect", "train": "train", "evaluate": "evaluate", "evaluate_start": "evaluate"}  # their phase
@@ -177,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        told = clear(error)
+        told = as_seal_error(error)
         print(f"error: {told}", file=sys.stderr)
         return told.exit_code
     return 0

@@ -5,9 +5,8 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from seal.core.errors import clear
+from seal.core.errors import as_seal_error
 
 VERBS = {
     "run": "run the rounds that are not done, then show their scores",
@@ -48,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        fault = clear(error)
+        fault = as_seal_error(error)
         print(f"error: {fault}", file=sys.stderr)
         _drop_unwritable()
         return fault.exit_code
@@ -67,18 +66,12 @@ def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("seal", description="Co-evolves a tool-calling policy and its learning interface.")
     verbs = parser.add_subparsers(dest="verb", metavar="<verb>")
     for name, text in VERBS.items():
-        if not _exists(name):
-            continue
         sub = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         if name == verb:
             module = importlib.import_module(f"seal.commands.{name}")
             module.add_arguments(sub)
             sub.set_defaults(run=module.run)
     return parser
-
-
-def _exists(verb: str) -> bool:
-    return (Path(__file__).parent / "commands" / f"{verb}.py").is_file()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """prepare@<env>: the task table of an environment, from its seeded generator or its pinned package."""
 
-from _stage import main
-
 from seal.core.errors import ParamError
 from seal.env import env_of
-from seal.pipeline.stage import Stage
+from seal.pipeline.stage import Stage, main
 from seal.store.tables import rows_of_tasks, write_table
 from seal.workspace.lineage import tasks_path
 

@@ -1,58 +1,26 @@
 """train@<round>: update the parent's policy on the collected rollouts, then on fresh ones under the new interface."""
 
-import shutil
-
-from _bar import progress
-from _stage import main
-
-from seal.pipeline.stage import Stage
-from seal.store.files import atomic_dir, forget, read_json, write_csv, write_json
-from seal.store.judged import write_judged
-from seal.store.tables import write_table
-from seal.train.curve import CURVE
-from seal.train.loop import train_round
+from seal.pipeline.phases import train
+from seal.pipeline.stage import Stage, main
 from seal.train.ranks import rank
-from seal.train.replay import replay_of, rows_of_replay
-from seal.train.reweight import Factors
 
 
 def run(stage: Stage) -> None:
-    entry, parent = stage.entry, stage.parent
-    inputs = [stage.path(what) for what in ("collect", "verify", "diagnose", "interface.json")]
-    policy, left = stage.policy(parent), stage.path("train", parent)
-    inputs += [stage.path("policy", parent), left / "reweight.json", left / "replay.parquet"]
-    resume_dir = stage.resume_dir(*inputs)
-    with progress(f"train@{stage.id}", 0 if entry.train.algorithm == "none" else entry.train.steps, "step") as stepped:
-        result = train_round(
-            policy,
-            stage.env,
-            stage.judged(),
-            stage.interface(stage.id),
-            entry.collect,
-            entry.train,
-            *(stage.priority, stage.id, stage.depth, stage.seed),
-            Factors.of_json(read_json(left / "reweight.json")),
-            resume_dir,
-            lambda row: stepped(1),
-            stage.policy(stage.lineage.start(stage.id)) if entry.train.reference == "start" else None,
-            replay_of(left / "replay.parquet"),
-        )
-    if rank().number:
-        return  # the first process writes
-    step_of = {j.rollout.rollout_id: step for j, step in zip(result.fresh, result.steps, strict=True)}
-    with atomic_dir(stage.path("train")) as out:
-        if result.fresh:
-            write_judged(out, result.fresh, stage.id, "train", train_step=step_of, tasks=stage.env.tasks())
-        write_table(out / "weights.parquet", "weights", result.weights)
-        write_csv(out / "curve.csv", result.curve, CURVE)
-        write_json(out / "reweight.json", result.factors.to_json())
-        write_table(out / "replay.parquet", "replay", rows_of_replay(result.replay, stage.id))
-    with atomic_dir(stage.path("policy")) as out:
-        if result.curve:
-            policy.save(out)
-        else:  # nothing was trained
-            shutil.copytree(stage.path("policy", parent), out, dirs_exist_ok=True)
-    forget(resume_dir)
+    folder, parent, params = stage.folder, stage.parent, stage.entry
+    state = stage.state(
+        parent.checkpoint("policy", "factors", "replay"),
+        start_policy=stage.start.checkpoint("policy").policy if params.train.reference == "start" else None,
+        judged=folder.judged(stage.env),
+        priority=folder.priority(params.diagnose.priority),
+        interface=folder.interface(),
+    )
+    inputs = [folder.path / name for name in ("collect", "verify", "diagnose", "interface.json")]
+    inputs += [parent.path / name for name in ("policy", "train/reweight.json", "train/replay.parquet")]
+    steps = 0 if params.train.algorithm == "none" else params.train.steps
+    with stage.run(steps, "step", *inputs) as run:
+        state = train(state, params, run)
+        if not rank().number:  # of several processes the first one writes
+            folder.write_train(state, parent)
 
 
 if __name__ == "__main__":

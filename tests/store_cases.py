@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from evaluations import evaluated
+
 from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.diagnose.profile import profile
 from seal.env.shop import ShopEnv
-from seal.evaluate.suite import evaluate_policy, write_evaluation
+from seal.evaluate.suite import write_evaluation
 from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
@@ -83,7 +85,7 @@ def _write_round(folder: Path, round_id: str, parent: str, depth: int, state: In
 
 def _write_evaluation(folder: Path, round_id: str, state: InterfaceState) -> None:
     policy = FaultyPolicy(RATES[round_id])
-    evaluation = evaluate_policy(env(), policy, state, EvaluateParams(), DEFAULT_PRIORITY, round_id, 0)
+    evaluation = evaluated(env(), policy, state, EvaluateParams(), round_id)
     write_evaluation(folder / "evaluate", evaluation, round_id, env().tasks())
     write_json(folder / "metrics.json", {"round": round_id, "policy_hash": policy.hash})
 

@@ -12,7 +12,7 @@ import pytest
 
 from seal.cli import VERBS, build_parser, main
 from seal.commands import doctor
-from seal.core.errors import REFUSALS, ArtifactError, MachineError, ParamError, clear
+from seal.core.errors import REFUSALS, ArtifactError, MachineError, ParamError, as_seal_error
 from seal.workspace.dvc import ERROR_FILE, _failure
 
 ROOT = Path(__file__).parents[1]
@@ -110,7 +110,7 @@ def test_what_torch_cannot_write_is_what_the_machine_refused():
     torch = pytest.importorskip("torch")
     with pytest.raises((OSError, RuntimeError)) as caught, open("/dev/full", "wb") as file:
         torch.save(torch.zeros(100_000), file)
-    assert isinstance(clear(caught.value), MachineError)
+    assert isinstance(as_seal_error(caught.value), MachineError)
 
 
 @pytest.mark.parametrize("words", [("sql", "FROM range(9)"), ("sql", "FROM range(99999)", "--format", "csv")])
@@ -157,8 +157,7 @@ def test_damaged_timings_are_told_before_a_stage_works(tmp_path, monkeypatch, ca
         monkeypatch.setenv(name, "1")
     monkeypatch.delenv(ERROR_FILE, raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(ROOT / "stages")
-    from _stage import main as stage
+    from seal.pipeline.stage import main as stage
 
     file, worked = tmp_path / "data" / "rounds" / "r1" / "timings.json", []
     file.parent.mkdir(parents=True)

@@ -111,13 +111,13 @@ ASKED = """
 import os, sys
 from pathlib import Path
 from seal.commands.places import {0}
-from seal.core.errors import clear
+from seal.core.errors import as_seal_error
 if not os.getuid():
     os.seteuid(65534)
 try:
     {0}("--option", Path(sys.argv[1]))
 except Exception as error:
-    print(clear(error).value)
+    print(as_seal_error(error).value)
 """
 
 

@@ -102,7 +102,7 @@ def test_an_empty_parent_is_no_round(workspace, capsys):
 def test_every_arm_is_a_round_that_experiments_would_play(workspace, arm):
     for depth, (name, parent) in enumerate((("a1", "r0"), ("a2", "a1"))):
         assert main(["round", "new", name, "--parent", parent, "--arm", arm, "--set", "train.steps=3"]) == 0
-        (job,) = plan(load_params(workspace / "params.yaml"), "rises", 1, 2, [arm], "r0", {"train": {"steps": 3}})
+        (job,) = plan(load_params(workspace / "params.yaml"), [arm], 1, 2, "r0", {"train": {"steps": 3}})
         assert {**plain(rounds(workspace)[name]), "parent": "r0"} == job.rounds[depth]
 
 

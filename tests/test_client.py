@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import pickle
 import socket
 import threading
 import time
@@ -290,3 +291,9 @@ def test_answers_kept_by_older_versions_are_read(who, tmp_path):
 def test_any_bytes_are_an_answer_or_an_error(answer):
     with server(http(answer)) as (url, _), pytest.raises(NoAnswer):
         said(url)
+
+
+def test_an_error_of_a_worker_process_comes_back_as_what_it_is():
+    error = NoAnswer("model", "http://x: 401 Unauthorized", "mend it", "no", 401)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is NoAnswer and str(again) == str(error) and again.exit_code == DependencyError.exit_code

@@ -8,8 +8,8 @@ import pytest
 from seal.core.types import Call, Rollout, Step
 from seal.diagnose import diagnose
 from seal.env import load_env
+from seal.tools.error_kinds import error_kind
 from seal.tools.parse import parse
-from seal.tools.shapes import error_kind
 from seal.verify.turns import verify
 
 LINES = (Path(__file__).parent / "cases.jsonl").read_text().splitlines()

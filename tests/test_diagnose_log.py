@@ -18,7 +18,7 @@ from seal.diagnose import log_file
 from seal.diagnose.log_file import Malformed, diagnose_file, line_records, lines
 from seal.diagnose.messages import conversation
 from seal.diagnose.without_gold import diagnose_log
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 TOOLS = [
     {

@@ -4,19 +4,22 @@ import random
 from pathlib import Path
 
 import pytest
+from evaluations import started
 from store_cases import write_tree
 
 from seal.cli import main
 from seal.core.errors import ParamError
 from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_PRIORITY, Label
+from seal.core.seeds import RoundKey
 from seal.diagnose import diagnose, parse_priority
 from seal.diagnose.label_worth import Worth, by_worth, drawn_priority, frequencies, order_by, worth
 from seal.diagnose.primary_label import NAMED
 from seal.diagnose.proof.inject import injections
 from seal.env import load_env
 from seal.env.shop import ShopEnv
-from seal.pipeline.rounds import run_round, start_line
+from seal.pipeline.phases import run_round
+from seal.pipeline.state import RoundState
 from seal.policy.scripted import FaultyPolicy
 from seal.settings.evolve import DiagnoseParams
 from seal.settings.params import load_yaml, parse_params
@@ -111,10 +114,11 @@ def test_a_round_takes_a_named_priority(priority):
     diagnosis, collected = DiagnoseParams(priority=priority), CollectParams(tasks=4, group_size=4)
     sections = Defaults(collect=collected, diagnose=diagnosis, train=train, evaluate=evaluate)
     params = Round(parent="r0", env="shop", **dict(sections))
-    line, played = run_round(env, start_line(env, policy, evaluate, priority, 0), params, "r1", 0)
-    bare = [j for j in played.collected if j.bare]
+    start = started(env, policy, evaluate, priority).checkpoint()
+    state = run_round(RoundState(RoundKey("r1", 1, 0), env, start), params)
+    bare = [j for j in state.judged if j.bare]
     tasks = {task.task_id: task for task in env.tasks()}
-    assert bare and line.profile
+    assert bare and state.profile
     order = order_by(priority, env, bare)
     for j in bare:
         assert list(j.diagnoses) == diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, order)

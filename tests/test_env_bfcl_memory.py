@@ -14,7 +14,7 @@ from seal.core.types import Call
 from seal.diagnose import diagnose
 from seal.env import load_env
 from seal.env.bfcl_memory import SCENARIOS, session
-from seal.env.bfcl_memory.notes import ENTRY, UNIFIED, digest, packed
+from seal.env.bfcl_memory.note_taker import ENTRY, UNIFIED, digest, packed
 from seal.env.bfcl_memory.session import MemorySession
 from seal.evaluate.memory_benchmark import play_memory
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
@@ -66,7 +66,7 @@ def test_no_scenario_crosses_a_split():
 def test_a_second_environment_gives_equal_tasks_and_memories():
     other = load_env("bfcl_memory")
     assert other.tasks() == ENV.tasks()
-    assert all(other.noted(b, s) == ENV.noted(b, s) for b in ENV.backends for s in SCENARIOS)
+    assert all(other.scripted_memory(b, s) == ENV.scripted_memory(b, s) for b in ENV.backends for s in SCENARIOS)
 
 
 def test_docs_are_the_official_tools():
@@ -143,7 +143,7 @@ def test_sessions_share_nothing():
 
 def test_the_note_taker_stays_within_the_limits_and_copies():
     for scenario in SCENARIOS:
-        kv, unified = ENV.noted("kv", scenario), ENV.noted("rec_sum", scenario)
+        kv, unified = ENV.scripted_memory("kv", scenario), ENV.scripted_memory("rec_sum", scenario)
         assert 0 < len(kv["archival_memory"]) <= 50 and 3000 < len(unified["memory"]) <= UNIFIED
         said = " ".join(
             turn.message
@@ -160,7 +160,7 @@ def test_what_the_notes_hold():
 
     held = Counter()
     for task in TASKS.values():
-        memory = ENV.noted(task.initial_state["backend"], task.scenario_id)
+        memory = ENV.scripted_memory(task.initial_state["backend"], task.scenario_id)
         texts = "\n".join(
             text for part in memory.values() for text in (part.values() if isinstance(part, dict) else [part])
         )
@@ -187,7 +187,7 @@ def test_gold_answers_all_and_a_silent_policy_none():
     """The policy writes in the prerequisite conversations, and only what it wrote goes on to the questions."""
     run = play_memory(ENV, GoldPolicy("pythonic"))
     assert run.score() == run.score("memory_kv") == 1.0 and len(run.answers) == 310 and len(run.conversations) == 74
-    assert all(run.memory[b, s] == ENV.noted(b, s) for b in ENV.backends for s in SCENARIOS)
+    assert all(run.memory[b, s] == ENV.scripted_memory(b, s) for b in ENV.backends for s in SCENARIOS)
     assert {rollout.stop_reason for rollout in (*run.conversations, *run.answers)} == {"finished"}
     silent = play_memory(ENV, ReplayPolicy({}, "qwen_xml"), scenarios=("notetaker",))
     assert silent.score() == 0.0 and len(silent.right) == 50

@@ -28,7 +28,7 @@ def hidden(domain):
 
 
 def words_and_codes(domain):
-    return {pair for tool in domain.tools for slot in tool.slots for pair in slot.choices.items()}
+    return {pair for tool in domain.tools for parameter in tool.parameters for pair in parameter.choices.items()}
 
 
 def solved(policy, tasks):
@@ -48,9 +48,9 @@ def test_it_differs_from_the_shop_in_kind():
 
 
 def test_a_prefix_belongs_to_a_kind_of_record():
-    kinds = {slot.entity: set() for tool in COMPLIANCE.tools for slot in tool.slots if slot.entity}
+    kinds = {parameter.entity: set() for tool in COMPLIANCE.tools for parameter in tool.parameters if parameter.entity}
     for tool in COMPLIANCE.tools:
-        kinds[tool.slots[0].entity].add(tool.slots[0].prefix)
+        kinds[tool.parameters[0].entity].add(tool.parameters[0].prefix)
     assert all(len(prefixes) == 1 for prefixes in kinds.values()) and len(kinds) == 5
     assert len(set.union(*kinds.values()) - {""}) == 3
 

@@ -16,7 +16,7 @@ from seal.core.seeds import RoundKey
 from seal.core.types import ERROR_KINDS, Call
 from seal.diagnose import diagnose
 from seal.env import load_env
-from seal.env.custom.json_values import plain
+from seal.env.custom.plain_json import to_json
 from seal.policy.scripted import GoldPolicy
 from seal.rollout.engine import play
 from seal.rollout.plan import requests_for
@@ -221,8 +221,8 @@ def test_a_state_function_tells_the_state_itself(folder):
     lambda s: st.lists(s) | st.tuples(s, s) | st.dictionaries(st.integers() | st.text(), s)
     | st.frozensets(st.integers() | st.text()), max_leaves=12))  # fmt: skip
 def test_plain_is_json_and_idempotent(value):
-    found = plain(value)
-    assert plain(found) == found == json.loads(json.dumps(found, allow_nan=False))
+    found = to_json(value)
+    assert to_json(found) == found == json.loads(json.dumps(found, allow_nan=False))
 
 
 def test_what_the_docs_show_is_what_happens(tmp_path):

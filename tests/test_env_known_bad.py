@@ -6,14 +6,13 @@ from importlib.resources import files
 
 import pytest
 from bfcl_cases import gold
+from evaluations import evaluated
 
-from seal.core.labels import DEFAULT_PRIORITY
 from seal.core.types import Call
 from seal.env import load_env
 from seal.env.bfcl.data import known_bad
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics
-from seal.evaluate.suite import evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import FaultyPolicy
 from seal.settings.play import EvaluateParams
@@ -107,7 +106,7 @@ class Marked(ShopEnv):
 )
 def test_scores_come_with_and_without_them_only_where_there_are_such(env):
     policy, params = FaultyPolicy(0.5), EvaluateParams()
-    played = evaluate_policy(env, policy, InterfaceState(), params, DEFAULT_PRIORITY, "r1", 0)
+    played = evaluated(env, policy, InterfaceState(), params)
     found = metrics(played, env.tasks())
     if type(env) is ShopEnv:
         assert "clean" not in found

@@ -20,7 +20,7 @@ from seal.experiment.jobs import plan
 from seal.experiment.runs import records, run_job, run_jobs
 from seal.experiment.starts import policy_of_start
 from seal.experiment.summary import summarise, whole
-from seal.pipeline import rounds
+from seal.pipeline import phases
 from seal.policy.scripted import FaultyPolicy
 from seal.policy.start import write_start
 from seal.report.experiments import load_results
@@ -57,15 +57,15 @@ def _files(folder):
 def test_a_run_that_was_killed_goes_on_where_it_was_and_ends_the_same(tmp_path, monkeypatch):
     jobs = plan(FAULTY, "rises", seeds=1, rounds=3)
     run_job(jobs[0], tmp_path / "whole")
-    real, played = rounds.run_round, []
+    real, played = phases.run_round, []
 
-    def dies_in_r3(env, line, params, round_id, run_seed, **more):
-        played.append(round_id)
-        if played.count("r3") == 1 and round_id == "r3":
+    def dies_in_r3(state, *rest):
+        played.append(state.key.id)
+        if played.count("r3") == 1 and state.key.id == "r3":
             raise KeyboardInterrupt
-        return real(env, line, params, round_id, run_seed, **more)
+        return real(state, *rest)
 
-    monkeypatch.setattr(rounds, "run_round", dies_in_r3)
+    monkeypatch.setattr(phases, "run_round", dies_in_r3)
     with pytest.raises(KeyboardInterrupt):
         run_job(jobs[0], tmp_path / "killed")
     run_job(jobs[0], tmp_path / "killed")
@@ -121,13 +121,13 @@ def _killed_at(phase, job, out, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(rounds, phase, dies)
+        patched.setattr(phases, phase, dies)
         run_job(job, out)
 
 
 def test_a_finished_run_goes_on_with_more_rounds_where_it_ended(tmp_path, monkeypatch):
-    real, played = rounds.run_round, []
-    monkeypatch.setattr(rounds, "run_round", lambda *args, **of: played.append(args[3]) or real(*args, **of))
+    real, played = phases.run_round, []
+    monkeypatch.setattr(phases, "run_round", lambda state, *rest: played.append(state.key.id) or real(state, *rest))
     for n in (1, 3):
         run_job(plan(FAULTY, "rises", 1, n)[0], tmp_path / "longer")
     assert played == ["r1", "r2", "r3"]
@@ -136,7 +136,7 @@ def test_a_finished_run_goes_on_with_more_rounds_where_it_ended(tmp_path, monkey
 
 
 def test_arms_of_a_seed_begin_with_one_start_and_a_killed_one_goes_on(tmp_path, monkeypatch):
-    made, played, real = [], [], starts.start_line
+    made, played, real = [], [], starts.evaluate_start
     monkeypatch.setattr(starts, "write_start", lambda *args, **of: made.append(1) or write_start(*args, **of))
 
     def dies_once(*args, **more):
@@ -145,7 +145,7 @@ def test_arms_of_a_seed_begin_with_one_start_and_a_killed_one_goes_on(tmp_path, 
             raise KeyboardInterrupt
         return real(*args, **more)
 
-    monkeypatch.setattr(starts, "start_line", dies_once)
+    monkeypatch.setattr(starts, "evaluate_start", dies_once)
     jobs = plan(FAULTY, "margin", seeds=2, rounds=1)
     with pytest.raises(KeyboardInterrupt):
         run_jobs(jobs, tmp_path / "killed")
@@ -163,7 +163,7 @@ def test_arms_of_a_seed_begin_with_one_start_and_a_killed_one_goes_on(tmp_path, 
 def test_several_processes_make_one_start_of_weights_for_all(tmp_path):
     jobs = plan(_params("nano"), "margin", seeds=1, rounds=1)
     run_jobs(jobs, tmp_path, workers=3)
-    for made in ("policy", "start.json"):
+    for made in ("policy", "start"):
         assert len(list((tmp_path / "starts").glob(f"*/{made}"))) == 1
     policies = [_files(tmp_path / job.arm / "s3" / "state" / "policy") for job in jobs]
     assert policies[0] and policies[0] == policies[1] == policies[2]  # training is off
@@ -205,7 +205,7 @@ def without(entry, name):
 
 def test_open_loop_stops_evolving_after_its_first_round_and_no_other_arm_changes():
     for arm in ARMS:
-        (job,) = plan(_params(), "rises", 1, 3, [arm])
+        (job,) = plan(_params(), [arm], 1, 3)
         kinds = [entry["evolve"]["interface"] for entry in job.rounds]
         assert kinds == (["evolved", "kept", "kept"] if arm == "open_loop" else kinds[:1] * 3)
         emas = [entry["train"]["ema"] for entry in job.rounds]
@@ -213,7 +213,7 @@ def test_open_loop_stops_evolving_after_its_first_round_and_no_other_arm_changes
 
 
 def test_the_arm_paper_weighs_by_the_formula_of_the_paper():
-    (job,) = plan(_params(), "arms", 1, 1, ["paper"])
+    (job,) = plan(_params(), ["paper"], 1, 1)
     train, collect = job.rounds[0]["train"], job.rounds[0]["collect"]
     told = {"weights": "trajectory", "alpha": 0.0, "normalise": False, "beta": 0.001, "loss": "dapo", "negative": 1.0}
     assert {name: train[name] for name in told} == told
@@ -232,10 +232,10 @@ def test_arms_are_complete_round_entries_that_differ_where_they_say():
     assert all(len(set(arms)) == len(arms) and set(arms) <= ARMS.keys() for arms in EXPERIMENTS.values())
 
 
-@pytest.mark.parametrize("wrong", [{"name": "nope"}, {"arms": ["nope"]}, {"start": "nope"}, {"start": ""}])
+@pytest.mark.parametrize("wrong", [{"wanted": "nope"}, {"wanted": ["nope"]}, {"start": "nope"}, {"start": ""}])
 def test_unknown_names_are_parameter_errors(wrong):
     with pytest.raises(ParamError, match="nope|start: empty"):
-        plan(**{"params": FAULTY, "name": "rises", "seeds": 1, "rounds": 1, **wrong})
+        plan(**{"params": FAULTY, "wanted": "rises", "seeds": 1, "rounds": 1, **wrong})
 
 
 def test_seeds_differ_and_everything_is_counted(tmp_path):
@@ -347,13 +347,13 @@ def test_runs_that_the_results_hold_are_not_run_again(tmp_path, monkeypatch):
     results = _files(tmp_path / "results")
     shutil.rmtree(tmp_path / ".seal")
     with monkeypatch.context() as never:
-        never.setattr(starts, "start_line", None)
+        never.setattr(starts, "evaluate_start", None)
         command.run(_args(tmp_path, *words))
     assert _files(kept) == records and _files(tmp_path / "results") == results
     shutil.rmtree(tmp_path / ".seal")
     command.run(_args(tmp_path, *words[:-2], "--set", "collect.tasks=2"))  # what lies there is of other parameters
     with monkeypatch.context() as never:
-        never.setattr(starts, "start_line", None)
+        never.setattr(starts, "evaluate_start", None)
         command.run(_args(tmp_path, *words))
     assert _files(tmp_path / "results") == results
 
@@ -370,7 +370,7 @@ def test_results_that_a_command_would_lose_are_not_overwritten(tmp_path, monkeyp
     words = ["margin", "--seeds", "2", "--rounds", "2", "--results", str(tmp_path / "results")]
     command.run(_args(tmp_path, *words))
     results = _files(tmp_path / "results")
-    monkeypatch.setattr(starts, "start_line", None)
+    monkeypatch.setattr(starts, "evaluate_start", None)
     with pytest.raises(ParamError, match="would be lost"):
         command.run(_args(tmp_path, *words, *change.split()))
     assert _files(tmp_path / "results") == results
@@ -381,7 +381,7 @@ def test_damaged_results_are_one_error_and_nothing_is_written(tmp_path, monkeypa
     words = ["rises", "--seeds", "1", "--rounds", "1", "--results", str(tmp_path / "results")]
     command.run(_args(tmp_path, *words))
     shutil.rmtree(tmp_path / ".seal")
-    monkeypatch.setattr(starts, "start_line", None)
+    monkeypatch.setattr(starts, "evaluate_start", None)
     for name, damaged, says in (
         ("outcomes", lambda table: table.slice(3), "outcomes of seal 3 0"),
         ("runs", lambda table: table.drop_columns(["metrics"]), "no column metrics"),
@@ -420,7 +420,7 @@ def test_results_that_contradict_what_was_played_are_told_until_one_of_them_is_g
     results, path = _files(tmp_path / "results"), tmp_path / "results" / "outcomes.parquet"
     table, whole = read_parquet(path), path.read_bytes()
     write_parquet(path, _filled(table, "progress", 0.25))  # each table may well be of some run
-    monkeypatch.setattr(starts, "start_line", None)
+    monkeypatch.setattr(starts, "evaluate_start", None)
     with pytest.raises(ArtifactError, match="r0.json have other outcomes of the same run"):
         command.run(_args(tmp_path, *words))
     shutil.rmtree(tmp_path / ".seal")
@@ -465,14 +465,14 @@ def test_names_are_read_once_each_and_without_their_spaces(tmp_path, capsys):
 
 def test_what_is_finished_is_told_when_the_rest_is_interrupted(tmp_path, monkeypatch, capsys):
     (tmp_path / "params.yaml").write_text(PARAMS)
-    real = rounds.run_round
+    real = phases.run_round
 
-    def interrupted(env, line, params, round_id, run_seed, *rest, **more):
-        if run_seed == 4:
+    def interrupted(state, *rest):
+        if state.key.run_seed == 4:
             raise KeyboardInterrupt
-        return real(env, line, params, round_id, run_seed, *rest, **more)
+        return real(state, *rest)
 
-    monkeypatch.setattr(rounds, "run_round", interrupted)
+    monkeypatch.setattr(phases, "run_round", interrupted)
     args = _args(tmp_path, "margin", "--seeds", "2", "--rounds", "1", "--results", str(tmp_path / "results"))
     with pytest.raises(KeyboardInterrupt):
         command.run(args)

@@ -3,14 +3,16 @@
 import json
 
 import pytest
+from evaluations import evaluated
 from text_codec import ReadingPolicy
 
-from seal.core.labels import DEFAULT_PRIORITY, FAILURES
+from seal.core.labels import FAILURES
+from seal.core.seeds import RoundKey
 from seal.core.statistics import bootstrap_mean
 from seal.env import load_env
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import CURVE_COLUMNS, curve_row, metrics, round_metrics
-from seal.evaluate.suite import evaluate_policy, plan_evaluation
+from seal.evaluate.suite import plan_evaluation
 from seal.evolve.baselines import static
 from seal.interface import wording
 from seal.interface.state import InterfaceState
@@ -23,7 +25,7 @@ CUES = static(ENV.facts(TOOLS))
 
 
 def _evaluate(policy, interface=InterfaceState(), round_id="r1", **params):
-    return evaluate_policy(ENV, policy, interface, EvaluateParams(**params), DEFAULT_PRIORITY, round_id, run_seed=0)
+    return evaluated(ENV, policy, interface, EvaluateParams(**params), round_id)
 
 
 def test_gold_solves_all_and_faults_cost():
@@ -56,7 +58,7 @@ def test_a_label_has_its_rate_with_an_interval_over_scenarios():
 
 def test_every_mode_and_round_plays_the_same_tasks_with_the_same_seeds():
     plans = [
-        plan_evaluation(ENV.tasks(), EvaluateParams(tasks=5, trials=2), round_id, 0, shown="full")
+        plan_evaluation(ENV.tasks(), EvaluateParams(tasks=5, trials=2), RoundKey(round_id, 1, 0), "full")
         for round_id in ("r1", "r2")
     ]
     keys = [[(split, mode, r.task.task_id, r.sample, r.seed) for split, mode, _, r in plan] for plan in plans]
@@ -90,7 +92,7 @@ def test_dev_is_played_only_where_it_is_measured():
 
 @pytest.mark.parametrize("mode", ["full", "docs_only", "feedback_only", "off"])
 def test_it_is_measured_as_the_round_showed_it(mode):
-    held = evaluate_policy(ENV, GoldPolicy(), CUES, EvaluateParams(), DEFAULT_PRIORITY, "r1", 0, mode=mode)
+    held = evaluated(ENV, GoldPolicy(), CUES, EvaluateParams(), mode=mode)
     assert {h.mode for h in held.held} == {"off", mode}
     assert ("on" in metrics(held, ENV.tasks())) == (mode != "off")
 
@@ -112,9 +114,7 @@ def test_evaluation_is_byte_equal_to_one_without_any_interface(name):
     tools = sorted({tool for task in env.tasks() for tool in task.toolset})
     params = EvaluateParams(tasks=0 if name == "shop" else 12, context=10**6)
     policy, state = ReadingPolicy(0.9), everything(env, tools)
-    shown, bare = (
-        evaluate_policy(env, policy, s, params, DEFAULT_PRIORITY, "r1", 0) for s in (state, InterfaceState())
-    )
+    shown, bare = (evaluated(env, policy, s, params) for s in (state, InterfaceState()))
     off = [j.rollout for j in shown.judged(mode="off")]
     assert off == [j.rollout for j in bare.judged()] and all(rollout.tokens.prompt_ids for rollout in off)
     errors = [r for rollout in off for step in rollout.steps for r in step.results if r.error_kind]
@@ -134,7 +134,7 @@ def test_metrics_of_a_round_compare_and_count():
     assert found["gain"]["parent"]["low"] > 0
     spent = {"collect": {"rollouts": 8, "tokens": 80}, "train": {"rollouts": 16, "tokens": 160, "updates": 6}}
     total = {"rollouts": 1, "tokens": 2, "updates": 3}
-    whole = round_metrics(found, "r1", "r0", 1, InterfaceState(), CUES, spent, total, env="shop")
+    whole = round_metrics(found, RoundKey("r1", 1, 0), "r0", InterfaceState(), CUES, spent, total, env="shop")
     assert whole["total"] == {"rollouts": 25, "tokens": 242, "updates": 9}
     assert whole["interface"]["added"] == len(CUES.items) and whole["interface"]["retired"] == 0
     row = curve_row(whole)

@@ -120,7 +120,7 @@ def test_a_destination_that_nano_has_no_words_for_is_told_before_it_trains(tmp_p
 @pytest.mark.slow
 def test_a_policy_that_was_not_kept_is_trained_again_and_measures_the_same(tmp_path):
     change = {"collect": SMALL["collect"], "train": {"algorithm": "grpo", "steps": 2}, "evaluate": {"tasks": 4}}
-    jobs, places = plan(_params("nano"), "transfer", 1, 1, ["seal"], change=change), [place_of(FAULTY, "compliance")]
+    jobs, places = plan(_params("nano"), ["seal"], 1, 1, change=change), [place_of(FAULTY, "compliance")]
     found = run_transfer(jobs, tmp_path, places)
     home = run_jobs(jobs, tmp_path)
     shutil.rmtree(folder_of(jobs[0], tmp_path) / "state")

@@ -256,7 +256,7 @@ def test_orders_mined_are_those_the_executor_enforces(name):
 BFCL = pytest.param("bfcl", marks=pytest.mark.slow)
 
 
-def told_of(env, facts):
+def stated_facts(env, facts):
     """Tool -> all that its own docs say of it, and the codes that its executor enforces."""
     said = defaultdict(list)
     for doc in docs_of(env):
@@ -274,7 +274,7 @@ def test_no_cue_holds_a_gold_value_that_its_tool_does_not_tell(name):
     """Without the guard's own sources: values of gold calls against the docs of the tool that is called."""
     env = load(name)
     facts, tools, state = all_cues(env, "qwen_xml" if name == "bfcl" else "words")
-    told, gold = told_of(env, facts), defaultdict(set)
+    told, gold = stated_facts(env, facts), defaultdict(set)
     for call in (call for one in env.tasks() for turn in one.turns for call in turn.gold):
         for value in call.arguments.values():
             gold[call.name] |= {str(leaf).lower() for leaf in (value if isinstance(value, list) else [value])}

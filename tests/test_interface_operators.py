@@ -10,7 +10,7 @@ from seal.core.types import CUE_KINDS, ERROR_KINDS, Call, Fact, Order, Param, To
 from seal.evolve.candidates import WEIGHTS
 from seal.interface import wording
 from seal.interface.placeholders import PLACEHOLDER, PLACEHOLDERS, Failure, fill
-from seal.tools.phrases import FACT_TEXTS
+from seal.tools.fact_texts import FACT_TEXTS
 from seal.tools.prose import enum_in_text, enum_of
 from seal.tools.schema import fits
 

@@ -71,7 +71,7 @@ READ = {
     "seal/s3/state/line.json": (MORE, ""),
     "seal/s3/state/interface.json": (MORE, ""),
     "seal/s3/to-compliance.r1.json": (ELSEWHERE, ""),
-    "starts/*/start.json": (MORE, "seal"),
+    "starts/*/start/metrics.json": (MORE, "seal"),
     "starts/*/policy/policy.json": (MORE, "seal"),
 }
 

@@ -9,6 +9,7 @@ import pytest
 from workspaces import ROOT, command, commit, dvc, seal, workspace
 
 from seal.core.errors import ArtifactError
+from seal.pipeline import folder as folders
 from seal.policy.scripted import FaultyPolicy
 from seal.settings.params import load_params, load_yaml
 from seal.store.files import tree_hash
@@ -117,17 +118,16 @@ def stage(folder, name: str, key: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize("name,key", [("collect", "r2"), ("evaluate", "r2"), ("evaluate_start", "r0")])
 def test_a_stage_killed_while_it_writes_plays_nothing_again(tree, name, key, monkeypatch):
     monkeypatch.chdir(tree)
-    monkeypatch.syspath_prepend(tree / "stages")
     run = runpy.run_path(str(tree / "stages" / f"{name}.py"))["run"]
     work = run.__globals__["Stage"](tree, Lineage(load_params(tree / "params.yaml")), key)
-    folder = work.path("evaluate" if name == "evaluate_start" else name)
+    folder = work.folder.path / ("evaluate" if name == "evaluate_start" else name)
     whole = tree_hash(folder)
 
     def killed(*args):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setitem(run.__globals__, "atomic_dir", killed)
+        patched.setattr(folders, "atomic_dir", killed)
         run(work)
     assert any((tree / ".seal" / "resume").iterdir())
     monkeypatch.setattr(FaultyPolicy, "act", killed)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig, Qwen3Config
 
 from seal.policy.attention import NAME, families, shares
-from seal.policy.cache import Kept
+from seal.policy.cache import PrefixCache
 from seal.policy.generate import Decoding, generate, shared_beginnings
 from seal.policy.nano import nano_config
 from seal.policy.nano_model import NanoForCausalLM
@@ -101,10 +101,10 @@ def test_reading_computes_no_logits():
     """A slice of hidden states that lies strided in memory took longer than all layers together, in bfloat16."""
     model, asked = tiny("llama"), []
     model.lm_head.register_forward_hook(lambda _, args, out: asked.append(tuple(args[0].shape[:2])))
-    kept = [Kept() for _ in CONTEXTS]
-    ids, _ = generate(model, CONTEXTS, None, Decoding(3, 0.0, END, 0), kept)
+    caches = [PrefixCache() for _ in CONTEXTS]
+    ids, _ = generate(model, CONTEXTS, None, Decoding(3, 0.0, (END,), 0), caches)
     longer = [[*context, *more, 5, 6] for context, more in zip(CONTEXTS, ids, strict=True)]
-    generate(model, longer, None, Decoding(3, 0.0, END, 0), kept)
+    generate(model, longer, None, Decoding(3, 0.0, (END,), 0), caches)
     assert {positions for _, positions in asked} == {0, 1}
     assert sum(positions for _, positions in asked) <= 6  # one a step
 
@@ -138,7 +138,7 @@ def test_heads_that_share_keys_are_attended_to_by_family_and_the_model_is_left_a
         lambda _, args, kwargs: asked.append((model.config._attn_implementation, kwargs.get("families"))),
         with_kwargs=True,
     )
-    generate(model, CONTEXTS, None, Decoding(3, 0.0, END, 0))
+    generate(model, CONTEXTS, None, Decoding(3, 0.0, (END,), 0))
     assert [name for name, _ in asked] == ["sdpa"] * (len(asked) - 3) + [NAME] * 3
     assert all((alike is not None) == (name == NAME) for name, alike in asked)
     assert model.config._attn_implementation == "sdpa"
@@ -154,17 +154,17 @@ def _alike(one, other):
 def test_same_inputs_same_bits_and_the_model_keeps_its_mode():
     model = tiny("llama").train()
     u = torch.rand(len(CONTEXTS), 6, generator=torch.Generator().manual_seed(1))
-    first = generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
-    assert first == generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
+    first = generate(model, CONTEXTS, u, Decoding(6, 1.0, (END,), 0))
+    assert first == generate(model, CONTEXTS, u, Decoding(6, 1.0, (END,), 0))
     assert model.training
-    assert generate(model, [], None, Decoding(6, 1.0, END, 0)) == ([], [])
+    assert generate(model, [], None, Decoding(6, 1.0, (END,), 0)) == ([], [])
 
 
 def test_a_row_depends_on_its_own_numbers_alone():
     model = tiny("llama")
     u = torch.rand(len(CONTEXTS), 6, generator=torch.Generator().manual_seed(1))
-    ids, _ = generate(model, CONTEXTS, u, Decoding(6, 1.0, END, 0))
-    alone, _ = generate(model, CONTEXTS[3:4], u[3:4], Decoding(6, 1.0, END, 0))
+    ids, _ = generate(model, CONTEXTS, u, Decoding(6, 1.0, (END,), 0))
+    alone, _ = generate(model, CONTEXTS[3:4], u[3:4], Decoding(6, 1.0, (END,), 0))
     assert alone[0] == ids[3]
 
 
@@ -174,24 +174,24 @@ def test_kept_keys_and_values_change_nothing(name, monkeypatch):
     monkeypatch.setattr("seal.policy.generate.PREFILL_TOKENS", {"cpu": 20})
     model, noise = tiny(name), torch.Generator().manual_seed(5)
     contexts = [list(context) for context in CONTEXTS]
-    kept = [Kept() if row != 2 else None for row in range(len(contexts))]
+    caches = [PrefixCache() if row != 2 else None for row in range(len(contexts))]
     for step in range(4):
         u = torch.rand(len(contexts), 7, generator=noise)
         here = [row for row in range(len(contexts)) if row != 4 or step > 1]
-        sizes = [len(kept[row].ids) for row in here if kept[row]]
+        sizes = [len(caches[row].ids) for row in here if caches[row]]
         ids, logprobs = generate(
             model,
             [contexts[row] for row in here],
             u[here],
             Decoding(7, 1.0, range(END, 64, 9), 0),
-            [kept[row] for row in here],
+            [caches[row] for row in here],
         )
         for row, row_ids, row_logprobs in zip(here, ids, logprobs, strict=True):
             expected_ids, expected_logprobs = plainly(model, contexts[row], u[row], 7, 1.0, range(END, 64, 9))
             assert row_ids == expected_ids
             assert row_logprobs == pytest.approx(expected_logprobs, abs=1e-5)
             contexts[row] += row_ids
-            assert kept[row] is None or kept[row].ids == contexts[row][:-1]
+            assert caches[row] is None or caches[row].ids == contexts[row][:-1]
             contexts[row] += torch.randint(3, 60, ((row * step) % 6,), generator=noise).tolist()
         assert step == 0 or max(sizes) > 0
         contexts[5] = contexts[5][:7] + [8] * step  # no continuation of what was read: only a part of it holds

@@ -65,7 +65,7 @@ def test_smollm2_speaks(smollm2):
     tokenizer = AutoTokenizer.from_pretrained(smollm2)
     model = AutoModelForCausalLM.from_pretrained(smollm2, dtype=torch.float32).eval()
     prompt = tokenizer(CHAT, add_special_tokens=False).input_ids
-    decoding = Decoding(12, 0.0, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    decoding = Decoding(12, 0.0, (tokenizer.eos_token_id,), tokenizer.pad_token_id)
     ids, _ = generate(model, [prompt], None, decoding)
     assert tokenizer.decode(ids[0]) == "The capital of France is Paris.<|im_end|>"
     text = "The capital of France is Paris. Water boils at 100 degrees Celsius, and freezes at 0 degrees."

@@ -18,7 +18,7 @@ from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
-from seal.policy import counter_of, load_policy, look_at
+from seal.policy import counter_of, load_policy, policy_info
 from seal.policy.base import Limits, Observation
 from seal.policy.hf import ADAPTER, alike_in_length, new_hf
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
@@ -90,7 +90,7 @@ def test_what_stays_read_is_bounded_and_decides_nothing(base):
     for policy.keep_tokens in (0, 100, 10_000):
         seen = observations(policy)
         first = policy.act(seen, 1.0, LIMITS)
-        kept = [len(o.memory["kept"].ids) if o.memory else 0 for o in seen]
+        kept = [len(o.memory["prefix"].ids) if o.memory else 0 for o in seen]
         assert sum(kept) <= policy.keep_tokens
         assert sum(map(bool, kept)) == {0: 0, 100: 2, 10_000: 7}[policy.keep_tokens]
         for o, action in zip(seen, first, strict=True):
@@ -242,10 +242,10 @@ def test_cues_are_counted_in_the_tokens_of_the_policy_whether_it_plays_or_not(ba
     policy, cue = make(base), "damaged K3 late K7"
     policy.save(tmp_path / "policy")
     (tmp_path / "policy" / ADAPTER).unlink()
-    looked = look_at(tmp_path / "policy")
+    looked = policy_info(tmp_path / "policy")
     assert counter_of(policy)(cue) == counter_of(looked)(cue) == len(cue) != counter_of(GoldPolicy())(cue) == 4
     assert looked.format == policy.format
-    looked = look_at(_broken(tmp_path / "policy", base=str(tmp_path / "none")))
+    looked = policy_info(_broken(tmp_path / "policy", base=str(tmp_path / "none")))
     with pytest.raises(DependencyError, match="base model"):
         counter_of(looked)
 

@@ -54,12 +54,12 @@ def test_an_untrained_action_is_always_followed_by_an_error():
 
 
 def test_random_domains_share_no_fact_with_the_shop_beyond_chance():
-    shop = {(word, code) for tool in SHOP.tools for slot in tool.slots for word, code in slot.choices.items()}
+    shop = {(word, code) for tool in SHOP.tools for p in tool.parameters for word, code in p.choices.items()}
     rng, same, seen = random.Random(3), 0, 0
     for _ in range(400):
         for tool in random_domain(rng).tools:
-            for slot in tool.slots:
-                for word, code in slot.choices.items():
+            for parameter in tool.parameters:
+                for word, code in parameter.choices.items():
                     if word in {w for w, _ in shop}:
                         seen, same = seen + 1, same + ((word, code) in shop)
     assert 0.5 / len(CODES) < same / seen < 2 / len(CODES)

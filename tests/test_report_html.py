@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from evaluations import evaluated
 
 from seal.cli import main
 from seal.commands import report as command
@@ -18,7 +19,7 @@ from seal.diagnose.judge import judge
 from seal.diagnose.proof.score import Row, write_rows
 from seal.env.shop import ShopEnv
 from seal.evaluate.metrics import metrics, round_metrics
-from seal.evaluate.suite import evaluate_policy, write_evaluation
+from seal.evaluate.suite import write_evaluation
 from seal.evolve.baselines import static
 from seal.experiment.results import record, write_results, write_transfer
 from seal.experiment.summary import summarise
@@ -45,13 +46,13 @@ CUES = static(ENV.facts(sorted({tool for task in ENV.tasks() for tool in task.to
 
 def _round(root, id_, parent, depth, rate, state, before=None):
     policy = FaultyPolicy(rate)
-    evaluation = evaluate_policy(ENV, policy, state, EvaluateParams(), DEFAULT_PRIORITY, id_, 0)
+    evaluation = evaluated(ENV, policy, state, EvaluateParams(), id_)
     rows = evaluation.rows(id_)
     found = metrics(evaluation, ENV.tasks(), parent=before and before[0], start=before and before[1])
     spent = {"train": {"rollouts": 96, "tokens": 4000, "updates": 4}} if depth else {}
     old = before[2] if before else InterfaceState()
     whole = round_metrics(
-        found, id_, parent, depth, old, state, spent, before and before[3], env="shop", policy_hash=EVIL
+        found, RoundKey(id_, depth, 0), parent, old, state, spent, before and before[3], env="shop", policy_hash=EVIL
     )
     folder = root / "data" / "rounds" / id_
     write_evaluation(folder / "evaluate", evaluation, id_, ENV.tasks())

@@ -7,8 +7,8 @@ import pytest
 from seal.core.errors import ArtifactError
 from seal.settings.params import Params, load_params
 from seal.settings.rounds import Defaults, FlowParams, Round, RunParams, Start
-from seal.workspace.changes import changed_since
 from seal.workspace.lineage import Lineage
+from seal.workspace.lock import changed_since
 
 PARAMS = """run: {seed: %s}
 envs: {shop: {train: %s}}

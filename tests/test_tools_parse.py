@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from seal.core.errors import ParamError
 from seal.core.types import Call, Param, Parsed, ToolDoc
 from seal.tools import repair
+from seal.tools.error_kinds import error_kind
 from seal.tools.parse import READERS, format_calls, parse
 from seal.tools.schema import signature_of
-from seal.tools.shapes import error_kind
 
 LINES = (Path(__file__).parent / "cases.jsonl").read_text().splitlines()
 CASES = [case for case in map(json.loads, LINES) if case["kind"] == "parser"]

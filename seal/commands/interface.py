@@ -72,7 +72,7 @@ def _headline(round_id: str, state: InterfaceState) -> str:
 
 def _table(items: Iterable[Item]) -> list[str]:
     rows = [(item.target, item.text, _provenance(item)) for item in items]
-    left, middle = (max(len(row[i]) for row in rows) for i in (0, 1))
+    left, middle = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
     return [f"  {target:<{left}}  {text:<{middle}}  {why}".rstrip() for target, text, why in rows]
 
 
@@ -82,14 +82,12 @@ def _provenance(item: Item) -> str:
 
 
 def _difference(a: str, before: InterfaceState, b: str, after: InterfaceState) -> str:
-    old, new = ({item.id: item for item in state.active} for state in (before, after))
+    from seal.report.data import diff
+
+    added, removed, unchanged = diff(before, after)
     lines = [_headline(a, before), _headline(b, after)]
-    for sign, here, there in (("+", new, old), ("-", old, new)):
-        gone = [item for id_, item in here.items() if id_ not in there]
-        if gone:
-            rows = _table(sorted(gone, key=lambda i: (i.target, i.kind, i.text)))
-            lines += [f"{sign}{row[1:]}" for row in rows]
-    return "\n".join([*lines, f"  {len(old.keys() & new.keys())} unchanged"])
+    lines += [f"+{row[1:]}" for row in _table(added)] + [f"-{row[1:]}" for row in _table(removed)]
+    return "\n".join([*lines, f"  {unchanged} unchanged"])
 
 
 def _docs(root: Path, round_id: str) -> tuple[ToolDoc, ...]:

@@ -57,7 +57,7 @@ def read_file(path: Path, thing: str) -> Json:
     try:
         return parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or f"no JSON: {error}"
+        reason = error.strerror if isinstance(error, OSError) else f"no JSON: {error}"
         raise ArtifactError(thing, f"{path}: {reason}", "give a readable JSON file") from None
 
 

@@ -5,10 +5,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from seal.commands.output import check_format, form_of, write_answer
+from seal.commands.output import check_format, form_of, printable, write_answer
 from seal.core.errors import ArtifactError, ParamError
 
-TOLD = 20  # malformed lines told one by one
+MOST_LINES = 20  # malformed lines that are named one by one
 
 
 def label_file(path: Path, form: str | None = None, output: Path | None = None, limit: int = 50) -> int:
@@ -46,17 +46,15 @@ def _labels(path: Path, counts: Counter[str]) -> tuple[dict[str, list[Any]], int
     from seal.diagnose.log_file import Malformed, diagnose_file
     from seal.store.rows import escape_surrogates, to_json
 
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in ("line", "turn", "rank", "label", "confidence", "detail", "tool", "parameter", "step", "evidence")
-    }
-    skipped = told = 0
+    names = "line", "turn", "rank", "label", "confidence", "detail", "tool", "parameter", "step", "evidence"
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    skipped = faults = 0
     for number, found in diagnose_file(path):
         if isinstance(found, Malformed):
-            skipped, told = skipped + found.n, told + 1
-            if told <= TOLD:
+            skipped, faults = skipped + found.n, faults + 1
+            if faults <= MOST_LINES:
                 where = f"line {number}" if found.n == 1 else f"lines {number} to {number + found.n - 1}"
-                print(f"{where}: skipped, {_printable(found.reason)}", file=sys.stderr)
+                print(f"{where}: skipped, {printable(found.reason)}", file=sys.stderr)
             continue
         ranks: Counter[int] = Counter()
         for d in found:
@@ -65,11 +63,6 @@ def _labels(path: Path, counts: Counter[str]) -> tuple[dict[str, list[Any]], int
             ranks[d.turn] += 1
             for column, value in zip(columns.values(), (*values, to_json(dict(d.evidence))), strict=True):
                 column.append(escape_surrogates(value))
-    if told > TOLD:
-        print(f"and {told - TOLD:,} more", file=sys.stderr)
+    if faults > MOST_LINES:
+        print(f"and {faults - MOST_LINES:,} more", file=sys.stderr)
     return columns, skipped
-
-
-def _printable(text: str) -> str:
-    """One line that cannot steer a terminal."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

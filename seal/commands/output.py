@@ -101,6 +101,11 @@ def _flat(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else value
 
 
+def printable(text: str) -> str:
+    """One line that cannot steer a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
@@ -108,6 +113,5 @@ def _cell(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:.4f}".rstrip("0").rstrip(".")
-    text = str(_flat(value))
-    text = text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    text = printable(str(_flat(value)))
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"

@@ -12,8 +12,13 @@ from seal.workspace.lineage import find_root
 
 def add_root(parser: argparse.ArgumentParser, of: str = "") -> None:
     """--root; `of`: what alone takes it."""
-    told = f"the workspace{of} (default: the one that holds the current folder)"
-    parser.add_argument("--root", type=Path, default=_root(), help=told)
+    text = f"the workspace{of} (default: the one that holds the current folder)"
+    parser.add_argument("--root", type=Path, default=_root(), help=text)
+
+
+def add_settings(parser: argparse.ArgumentParser, option: str, text: str) -> None:
+    """An option that may be given many times, each time with a key and its value."""
+    parser.add_argument(option, action="append", default=[], metavar="KEY=VALUE", help=text)
 
 
 def _root() -> Path:

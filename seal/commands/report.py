@@ -16,8 +16,8 @@ def run(args: argparse.Namespace) -> int:
     from seal.commands.custom_env import changed_tools
     from seal.report.tables import results_table
     from seal.settings.params import load_params
-    from seal.workspace.changes import changed_since
     from seal.workspace.lineage import Lineage
+    from seal.workspace.lock import changed_since
 
     out = file_place("--out", args.out)
     print(results_table(args.root))

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from seal.commands.custom_env import changed_tools
+from seal.commands.places import add_settings
 from seal.core.errors import ParamError, RoundError
 from seal.experiment.arms import ARMS, changes_of
 from seal.settings.params import load_params
 from seal.settings.rounds import Round
-from seal.workspace.changes import changed_since
-from seal.workspace.lineage import Lineage, find_root
-from seal.workspace.metrics import read_metrics
+from seal.workspace.lineage import Lineage, find_root, read_metrics
+from seal.workspace.lock import changed_since
 from seal.workspace.params_file import add_round, as_typed, merged, next_id, parse_settings, resolve
 
 
@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     branch.add_argument("--from", dest="parent", required=True, metavar="ROUND", help="the round to branch off")
     for action in (new, branch):
         action.add_argument("--arm", default="", help=f"an arm of experiments, over the defaults: {', '.join(ARMS)}")
-        action.add_argument(
-            "--set", action="append", default=[], metavar="KEY=VALUE", help="what differs, for example train.lr=1e-4"
-        )
+        add_settings(action, "--set", "what differs, for example train.lr=1e-4")
     actions.add_parser("list", help="the tree with scores")
 
 

@@ -20,7 +20,7 @@ PRIORITIES = ("fixed", "frequency", "learned")
 def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) -> None:
     """Three tables: the orders, the profile (primary labels of root failing turns), the weights."""
     from seal.core.judged import bare_or_all
-    from seal.diagnose.judge import relabelled
+    from seal.diagnose.judge import label as label_all
     from seal.diagnose.label_worth import order_by, worth
     from seal.report.tables import text_table
 
@@ -28,19 +28,13 @@ def print_sensitivity(root: Path, round_id: str | None, env_name: str | None) ->
     bare = bare_or_all(played)
     found = worth(env, bare)
     orders = {name: order_by(name, env, bare) for name in PRIORITIES}
-    judged = {name: relabelled(env, played, order) for name, order in orders.items()}
+    judged = {name: label_all(env, played, order) for name, order in orders.items()}
     print(f"{title}: {len(played):,} rollouts, {len(bare):,} of them bare\n")
     print("Place of each label, and what repairing it alone is worth: verdicts that flip per turn that carries it\n")
-    rows = [
-        (
-            label,
-            *(str(order.index(label) + 1) for order in orders.values()),
-            str(w.turns),
-            str(w.flips),
-            f"{w.mean:.2f}",
-        )
-        for label, w in found.items()
-    ]
+    rows = []
+    for label, w in found.items():
+        places = (str(order.index(label) + 1) for order in orders.values())
+        rows.append((label, *places, str(w.turns), str(w.flips), f"{w.mean:.2f}"))
     print(text_table(("label", *PRIORITIES, "turns", "flips", "worth"), rows, (0,)))
     print("\nProfile: share of the failing turns of bare rollouts that each label is the primary one of, in percent\n")
     shares = {name: _shares(bare_or_all(of_one)) for name, of_one in judged.items()}

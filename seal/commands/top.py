@@ -74,13 +74,5 @@ def run(args: argparse.Namespace) -> int:
 def _cells(i: int, row: dict[str, Any]) -> tuple[str, ...]:
     change = "-" if row["change"] is None else f"{100 * row['change']:+.1f}"
     place = (row[name] or "-" for name in ("tool", "parameter", "detail"))
-    return (
-        str(i),
-        row["label"],
-        *place,
-        str(row["n"]),
-        str(row["fallout"]),
-        f"{100 * row['share']:.1f}%",
-        change,
-        row["example"],
-    )
+    counts = str(row["n"]), str(row["fallout"]), f"{100 * row['share']:.1f}%"
+    return (str(i), row["label"], *place, *counts, change, row["example"])

@@ -40,7 +40,7 @@ def transfer(
         run_transfer(jobs, out, places, workers, done)
     finally:  # what is finished is worth having, also where the rest was interrupted
         if ended := jobs[: len(finished)]:
-            rows, write = _told(ended, run_transfer(ended, out, places), places)
+            rows, write = _print_table(ended, run_transfer(ended, out, places), places)
             if results and len(ended) < len(jobs) and _loses(results, rows):
                 print(f"results: {results} holds more seeds or arms than are finished, and stays as it is")
             elif results:
@@ -49,7 +49,7 @@ def transfer(
     return 0
 
 
-def _told(
+def _print_table(
     jobs: Sequence[Job], found: Sequence[Mapping[str, Any]], places: Sequence["Place"]
 ) -> tuple[list[dict[str, Any]], Callable[[Path], None]]:
     """Print the table; its rows, and what writes the results to a folder."""

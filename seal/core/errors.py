@@ -96,7 +96,7 @@ def mended_by(remedy: str) -> Iterator[None]:
         raise type(error)(error.thing, error.value, remedy) from None
 
 
-def clear(error: Exception) -> SealError:
+def as_seal_error(error: Exception) -> SealError:
     """An error as one a user can mend: a SealError itself, or what the machine refused. Raises any other again."""
     if isinstance(error, SealError):
         return error

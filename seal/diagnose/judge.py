@@ -12,19 +12,21 @@ from seal.verify.rollout import progress, success, verify_rollout
 
 def judge(env: Environment, rollouts: Sequence[Rollout], priority: Sequence[str]) -> list[Judged]:
     """Verify and diagnose rollouts, in their order."""
-    tasks = {task.task_id: task for task in env.tasks()}
-    judged = []
+    return label(env, verified(env, rollouts), priority)
+
+
+def verified(env: Environment, rollouts: Sequence[Rollout]) -> list[Judged]:
+    """Rollouts with their verdicts and outcome, and no labels yet."""
+    tasks, judged = {task.task_id: task for task in env.tasks()}, []
     for rollout in rollouts:
         task = tasks[rollout.task_id]
         verdicts = verify_rollout(env, task, rollout)
-        diagnoses = diagnose(env, task, rollout, verdicts, priority)
-        passed = success(task, verdicts, rollout)
-        judged.append(Judged(rollout, tuple(verdicts), tuple(diagnoses), passed, progress(task, verdicts)))
+        judged.append(Judged(rollout, tuple(verdicts), (), success(task, verdicts, rollout), progress(task, verdicts)))
     return judged
 
 
-def relabelled(env: Environment, judged: Sequence[Judged], priority: Sequence[str]) -> list[Judged]:
-    """The same rollouts and verdicts, labelled by another priority."""
+def label(env: Environment, judged: Sequence[Judged], priority: Sequence[str]) -> list[Judged]:
+    """The same rollouts and verdicts with labels, of which one a turn is primary by `priority`."""
     tasks = {task.task_id: task for task in env.tasks()}
     return [
         replace(j, diagnoses=tuple(diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, priority)))

@@ -13,7 +13,7 @@ from seal.core.judged import Judged, bare_or_all
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.core.types import Diagnosis, Verdict
 from seal.diagnose.diagnosis import Diagnoser
-from seal.diagnose.judge import relabelled
+from seal.diagnose.judge import label as label_all
 from seal.diagnose.primary_label import CERTAIN, DRAWN, LEARNED, parse_priority
 from seal.diagnose.repair import repaired
 from seal.env.base import Environment
@@ -77,7 +77,7 @@ def drawn_priority(setting: str | Sequence[str], env: Environment, judged: Seque
     whatever labels they have."""
     if setting not in DRAWN:
         return parse_priority(setting)
-    return order_by(setting, env, relabelled(env, bare_or_all(judged), DEFAULT_PRIORITY))
+    return order_by(setting, env, label_all(env, bare_or_all(judged), DEFAULT_PRIORITY))
 
 
 def by_worth(found: Mapping[Label, Worth]) -> tuple[Label, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seal.core.types import Call, CallError, Json, Param, Result, Step, ToolDoc
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 TEXTS = ("text", "input_text", "output_text", "refusal")  # parts of a content that are text

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from seal.core.errors import ParamError
@@ -31,9 +32,8 @@ def load_env(name: str, **options: Any) -> Environment:
     kind, colon, variant = name.partition(":")
     if kind not in CLASSES or (colon and kind not in WITH_VARIANTS):
         raise ParamError("environment", name, f"known environments: {', '.join(NAMES)}")
-    module = import_module(f"seal.env.{kind}")
-    short = module.named(variant) if colon else {}
-    return getattr(module, CLASSES[kind])(**short, **options)
+    short = import_module(f"seal.env.{kind}").named(variant) if colon else {}
+    return resolve_name(f"seal.env.{kind}:{CLASSES[kind]}")(**short, **options)
 
 
 def env_of(params: Params, name: str) -> Environment:

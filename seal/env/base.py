@@ -124,7 +124,7 @@ class Environment:
         """What the benchmark's own checker says of the first `turns` user turns; None without one."""
         return None
 
-    def idle_reward(self, task: Task) -> float | None:
+    def do_nothing_reward(self, task: Task) -> float | None:
         """The reward of doing nothing; None where a turn without a call that needs one is never valid."""
         return None
 

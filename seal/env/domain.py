@@ -15,12 +15,12 @@ from typing import Any
 from seal.core.types import Call, Fact, Json, Note, Param, Result, ToolDoc
 from seal.env.base import Session
 from seal.settings.params import load_yaml
-from seal.tools.phrases import FACT_TEXTS
+from seal.tools.fact_texts import FACT_TEXTS
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """A parameter. An *entity* slot takes an id (after `prefix`), a *choice* slot a code for a word the user says."""
+class Parameter:
+    """Of a tool. An *entity* takes an id (after `prefix`), a *choice* a code for a word the user says."""
 
     name: str
     entity: str = ""
@@ -30,15 +30,15 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`slots[0]` is the entity the tool works on. `needs`/`role`: a tool that must have succeeded on that entity first.
+    """`parameters[0]` is the entity the tool works on. `needs`/`role`: a tool that must have succeeded on it first.
 
     `returns` names a field of the entity that a lookup tells (`writes` False). `says`: the word users ask for it by.
-    `templates`: user messages with {slot} places. A tool without templates is only ever a prerequisite.
+    `templates`: user messages with {parameter} places. A tool without templates is only ever a prerequisite.
     """
 
     name: str
     says: str
-    slots: tuple[Slot, ...]
+    parameters: tuple[Parameter, ...]
     writes: bool = True
     needs: str = ""
     role: str = ""
@@ -46,9 +46,9 @@ class Tool:
     templates: tuple[str, ...] = ()
 
     @property
-    def said_slots(self) -> tuple[Slot, ...]:
+    def call_parameters(self) -> tuple[Parameter, ...]:
         """Slots in the order of docs and calls: what is particular to the tool first, the entity last."""
-        return (*self.slots[1:], self.slots[0])
+        return (*self.parameters[1:], self.parameters[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,15 @@ def domain_named(name: str) -> Domain:
     data = load_yaml(Path(str(files("seal.env") / f"{name}.yaml")), "domain")
     tools = []
     for entry in data["tools"]:
-        slots = tuple(Slot(**slot) for slot in entry.pop("slots"))
-        tools.append(Tool(slots=slots, templates=tuple(entry.pop("templates", ())), **entry))
+        parameters = tuple(Parameter(**parameter) for parameter in entry.pop("parameters"))
+        tools.append(Tool(parameters=parameters, templates=tuple(entry.pop("templates", ())), **entry))
     return Domain(data["name"], tuple(tools), tuple(data["fillers"]))
 
 
-def bare_doc(tool: Tool, told: Iterable[Fact] = ()) -> ToolDoc:
-    """What the policy sees: names and purpose, and of the tool's rules those that are `told` (facts of any tools)."""
-    notes = tuple(Note(fact.param, FACT_TEXTS[fact.kind](fact.value)) for fact in told if fact.tool == tool.name)
-    return ToolDoc(tool.name, tool.says, tuple(Param(slot.name) for slot in tool.said_slots), notes)
+def bare_doc(tool: Tool, stated: Iterable[Fact] = ()) -> ToolDoc:
+    """What the policy sees: names and purpose, and of the tool's rules those that are `stated` (facts of any tools)."""
+    notes = tuple(Note(fact.param, FACT_TEXTS[fact.kind](fact.value)) for fact in stated if fact.tool == tool.name)
+    return ToolDoc(tool.name, tool.says, tuple(Param(parameter.name) for parameter in tool.call_parameters), notes)
 
 
 def facts_of(tool: Tool) -> list[Fact]:
@@ -90,38 +90,38 @@ def facts_of(tool: Tool) -> list[Fact]:
         facts.append(Fact(tool.name, "", "role", [tool.role]))
     if tool.returns:
         facts.append(Fact(tool.name, "", "returns", [tool.returns]))
-    for slot in tool.slots:
-        facts += [Fact(tool.name, slot.name, "required", True, documented=True)]
-        facts += [Fact(tool.name, slot.name, "type", "string", documented=True)]
-        if slot.prefix:
-            facts.append(Fact(tool.name, slot.name, "format", slot.prefix))
-        if slot.choices:
-            facts.append(Fact(tool.name, slot.name, "enum", dict(slot.choices)))
+    for parameter in tool.parameters:
+        facts += [Fact(tool.name, parameter.name, "required", True, documented=True)]
+        facts += [Fact(tool.name, parameter.name, "type", "string", documented=True)]
+        if parameter.prefix:
+            facts.append(Fact(tool.name, parameter.name, "format", parameter.prefix))
+        if parameter.choices:
+            facts.append(Fact(tool.name, parameter.name, "enum", dict(parameter.choices)))
     return facts
 
 
 def hidden_facts(domain: Domain) -> list[Fact]:
-    """What the docs hide where they tell no rule."""
+    """What the docs hide where they state no rule."""
     return [fact for tool in domain.tools for fact in facts_of(tool) if not fact.documented]
 
 
-def told_of(domain: Domain, share: float) -> list[Fact]:
-    """The facts that the bare docs tell where they tell this share of the hidden ones.
+def stated_facts(domain: Domain, share: float) -> list[Fact]:
+    """The facts that the bare docs state where they state this share of the hidden ones.
 
-    Which ones hangs on the domain alone; those told at a lower share are among those at a higher one.
+    Which ones hangs on the domain alone; those stated at a lower share are among those at a higher one.
     """
     hidden = hidden_facts(domain)
-    return sorted(hidden, key=_drawn)[: round(share * len(hidden))]
+    return sorted(hidden, key=_rank)[: round(share * len(hidden))]
 
 
-def _drawn(fact: Fact) -> bytes:
+def _rank(fact: Fact) -> bytes:
     return hashlib.blake2b(f"{fact.tool} {fact.param} {fact.kind}".encode(), digest_size=8).digest()
 
 
 class DomainSession(Session):
     """Executes calls against the records of one task.
 
-    Records: {"entities": {kind: {id: {field: value}}}, "noise": [words]}. Public state: {tool: {id: {slot: code}}},
+    Records: {"entities": {kind: {id: {field: value}}}, "noise": [words]}. Public state: {tool: {id: {name: code}}},
     what was written; lookups leave it alone. Which tools succeeded on which entity is private bookkeeping.
     """
 
@@ -143,39 +143,39 @@ class DomainSession(Session):
         tool = next((tool for tool in self._domain.tools if tool.name == call.name), None)
         if tool is None:
             return "error unknown tool", "unknown_tool"
-        known = {slot.name for slot in tool.slots}
+        known = {parameter.name for parameter in tool.parameters}
         for name in call.arguments:
             if name not in known:
                 return f"error unexpected {name}=", "unexpected_argument"
-        for slot in tool.slots:
-            if slot.name not in call.arguments:
-                return f"error missing {slot.name}=", "missing_argument"
+        for parameter in tool.parameters:
+            if parameter.name not in call.arguments:
+                return f"error missing {parameter.name}=", "missing_argument"
         values: dict[str, str] = {}
-        for slot in tool.slots:
-            value = call.arguments[slot.name]
+        for parameter in tool.parameters:
+            value = call.arguments[parameter.name]
             if not isinstance(value, str):
-                return f"error invalid {slot.name}=", "wrong_type"
-            if slot.entity:
-                bare = value.removeprefix(slot.prefix)
-                if slot.prefix and bare == value:
-                    return f"error invalid {slot.name}=", "invalid_value"
-                if bare not in self._entities[slot.entity]:
-                    return f"error not found {slot.name}=", "not_found"
-                values[slot.name] = bare
-            elif value not in slot.choices.values():
-                return f"error invalid {slot.name}=", "invalid_value"
+                return f"error invalid {parameter.name}=", "wrong_type"
+            if parameter.entity:
+                bare = value.removeprefix(parameter.prefix)
+                if parameter.prefix and bare == value:
+                    return f"error invalid {parameter.name}=", "invalid_value"
+                if bare not in self._entities[parameter.entity]:
+                    return f"error not found {parameter.name}=", "not_found"
+                values[parameter.name] = bare
+            elif value not in parameter.choices.values():
+                return f"error invalid {parameter.name}=", "invalid_value"
             else:
-                values[slot.name] = value
-        subject = values[tool.slots[0].name]
+                values[parameter.name] = value
+        subject = values[tool.parameters[0].name]
         if tool.role and (tool.role, subject) not in self._done:
             return "error denied", "permission"
         if tool.needs and (tool.needs, subject) not in self._done:
             return "error refused", "precondition"
         self._done.add((tool.name, subject))
         if tool.writes:
-            rest = {slot.name: values[slot.name] for slot in tool.slots[1:]}
+            rest = {parameter.name: values[parameter.name] for parameter in tool.parameters[1:]}
             self._written.setdefault(tool.name, {})[subject] = rest
             return "ok", ""
-        row = self._entities[tool.slots[0].entity][subject]
-        told = f"{tool.returns}= {row[tool.returns]}" if tool.returns else row["status"]
-        return " ".join(("ok", told, *self._noise)), ""
+        row = self._entities[tool.parameters[0].entity][subject]
+        field = f"{tool.returns}= {row[tool.returns]}" if tool.returns else row["status"]
+        return " ".join(("ok", field, *self._noise)), ""

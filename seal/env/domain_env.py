@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from seal.core.types import Fact, Task, ToolDoc
 from seal.env.base import Environment
-from seal.env.domain import Domain, DomainSession, bare_doc, facts_of, told_of
+from seal.env.domain import Domain, DomainSession, bare_doc, facts_of, stated_facts
 from seal.env.domain_tasks import domain_tasks
 
 
@@ -23,7 +23,7 @@ class DomainEnv(Environment):
         self.name = domain.name
         self.domain = domain
         self._tasks = domain_tasks(domain, seed, train, dev, test)
-        known = told_of(domain, told)
+        known = stated_facts(domain, told)
         facts = [fact for tool in domain.tools for fact in facts_of(tool)]
         self._facts = [replace(fact, documented=True) if fact in known else fact for fact in facts]
         self._docs = {tool.name: bare_doc(tool, known) for tool in domain.tools}

@@ -19,12 +19,12 @@ REVEAL = "new tool"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing a user wants: a tool, the id the user names, and a word for every choice slot."""
+    """One thing a user wants: a tool, the id the user names, and a word for every choice parameter."""
 
     tool: Tool
-    subject: str  # id of slots[0] as the tool needs it
+    subject: str  # id of parameters[0] as the tool needs it
     named: str  # id the user says: the subject, or the id of the entity that leads to it
-    words: tuple[tuple[str, str], ...]  # (slot name, user word)
+    words: tuple[tuple[str, str], ...]  # (parameter name, user word)
     template: str
 
     def message(self, omit: str = "") -> str:
@@ -48,16 +48,16 @@ def gold_calls(domain: Domain, request: Request, done: set[tuple[str, str]]) -> 
     """The shortest program for a request; `done` (tool, id) pairs need no repetition and are added to."""
     calls = []
     tool = request.tool
-    source = domain.source_of(tool.slots[0].entity)
+    source = domain.source_of(tool.parameters[0].entity)
     if source and request.named != request.subject and (source, request.named) not in done:
-        slot = domain[source].slots[0]
-        calls.append(Call(source, {slot.name: slot.prefix + request.named}))
+        parameter = domain[source].parameters[0]
+        calls.append(Call(source, {parameter.name: parameter.prefix + request.named}))
         done.add((source, request.named))
     for step in chain(domain, tool):
         if step is not tool and (step.name, request.subject) in done:
             continue
-        words, subject = dict(request.words), step.slots[0]
-        arguments = {slot.name: slot.choices[words[slot.name]] for slot in step.slots[1:]} if step is tool else {}
+        words, subject = dict(request.words), step.parameters[0]
+        arguments = {p.name: p.choices[words[p.name]] for p in step.parameters[1:]} if step is tool else {}
         arguments[subject.name] = subject.prefix + request.subject
         calls.append(Call(step.name, arguments))
         done.add((step.name, request.subject))
@@ -68,7 +68,7 @@ def tools_for(domain: Domain, requests: Sequence[Request]) -> list[str]:
     """Every tool the gold programs touch, in order of first use."""
     names: list[str] = []
     for request in requests:
-        source = domain.source_of(request.tool.slots[0].entity)
+        source = domain.source_of(request.tool.parameters[0].entity)
         for name in ([source] if source else []) + [step.name for step in chain(domain, request.tool)]:
             if name not in names:
                 names.append(name)
@@ -81,12 +81,12 @@ def draw_requests(rng: random.Random, domain: Domain, n: int, max_tools: int, re
     requests: list[Request] = []
     while len(requests) < n:
         tool = rng.choice(askable)
-        source = domain.source_of(tool.slots[0].entity)
-        named_kind = domain[source].slots[0].entity if source else tool.slots[0].entity
+        source = domain.source_of(tool.parameters[0].entity)
+        named_kind = domain[source].parameters[0].entity if source else tool.parameters[0].entity
         same = [r.named for r in requests if r.named in records["entities"][named_kind]]
         named = rng.choice(same) if same and rng.random() < 0.4 else rng.choice(sorted(records["entities"][named_kind]))
-        subject = records["entities"][named_kind][named][tool.slots[0].entity] if source else named
-        words = tuple((slot.name, rng.choice(sorted(slot.choices))) for slot in tool.slots[1:])
+        subject = records["entities"][named_kind][named][tool.parameters[0].entity] if source else named
+        words = tuple((parameter.name, rng.choice(sorted(parameter.choices))) for parameter in tool.parameters[1:])
         request = Request(tool, subject, named, words, rng.choice(tool.templates))
         if any(r.tool is tool and r.subject == subject for r in requests):
             continue  # the same write twice would make order matter
@@ -99,7 +99,7 @@ def draw_requests(rng: random.Random, domain: Domain, n: int, max_tools: int, re
 
 def draw_records(rng: random.Random, domain: Domain, n_each: int = 3) -> dict:
     """A few entities of every kind; every entity knows an id of each kind that a lookup can return."""
-    kinds = sorted({slot.entity for tool in domain.tools for slot in tool.slots if slot.entity})
+    kinds = sorted({parameter.entity for tool in domain.tools for parameter in tool.parameters if parameter.entity})
     ids = rng.sample(IDS, n_each * len(kinds))
     by_kind = {kind: ids[i * n_each : (i + 1) * n_each] for i, kind in enumerate(kinds)}
     returned = sorted({tool.returns for tool in domain.tools if tool.returns})

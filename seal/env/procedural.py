@@ -6,7 +6,7 @@ Every draw gives names, codes, prefixes and rules anew, so that no fact of a bui
 import random
 from dataclasses import replace
 
-from seal.env.domain import Domain, Slot, Tool
+from seal.env.domain import Domain, Parameter, Tool
 from seal.env.lexicon import CHOICES, CODES, FILLERS, INTENTS, NOUNS, PREFIXES, TOOL_NAMES
 
 
@@ -27,8 +27,8 @@ def random_domain(rng: random.Random, n_tools: int = 6) -> Domain:
     main, sub = nouns[0], nouns[1]
     tools: list[Tool] = []
 
-    def subject(entity: str, legacy: float) -> Slot:
-        return Slot(entity, entity=entity, prefix=rng.choice(PREFIXES) if rng.random() < legacy else "")
+    def subject(entity: str, legacy: float) -> Parameter:
+        return Parameter(entity, entity=entity, prefix=rng.choice(PREFIXES) if rng.random() < legacy else "")
 
     def asks(i: int, noun: str, places: list[str]) -> tuple[str, ...]:
         return (_template(rng, says[i], noun, places),)
@@ -52,7 +52,7 @@ def random_domain(rng: random.Random, n_tools: int = 6) -> Domain:
         for j in range(rng.choice((0, 1, 1, 1, 2))):
             n = rng.choice((2, 3, 4))
             codes = rng.sample(CODES, n)
-            choices.append(Slot(nouns[2 + 2 * i + j], choices={words.pop(): code for code in codes}))
+            choices.append(Parameter(nouns[2 + 2 * i + j], choices={words.pop(): code for code in codes}))
         entity = sub if lookup and rng.random() < 0.3 else main
         rule = rng.choice(("", "", "", "needs", "role")) if entity == main else ""
         tools.append(
@@ -63,10 +63,10 @@ def random_domain(rng: random.Random, n_tools: int = 6) -> Domain:
                 writes=rng.random() < 0.9 or bool(choices),
                 needs=rng.choice(checks) if rule == "needs" else "",
                 role=rng.choice(checks) if rule == "role" else "",
-                templates=asks(i, main, [f"{{{slot.name}}}" for slot in choices]),
+                templates=asks(i, main, [f"{{{parameter.name}}}" for parameter in choices]),
             )
         )
-    if lookup and not any(tool.slots[0].entity == sub for tool in tools):
+    if lookup and not any(tool.parameters[0].entity == sub for tool in tools):
         tools[0] = replace(tools[0], returns="")
     rng.shuffle(tools)
     return Domain("procedural", tuple(tools), FILLERS)

@@ -7,13 +7,13 @@ from seal.env.base import Environment
 from seal.evaluate.suite import Evaluation
 
 
-def idle(env: Environment, evaluation: Evaluation, split: str = "test") -> dict[str, Any]:
+def do_nothing(env: Environment, evaluation: Evaluation, split: str = "test") -> dict[str, Any]:
     """`{"do_nothing": {"mean", "n", "by_category"}}` over the tasks of a split that were played bare, for metrics.json.
 
     Only tau2 rewards doing nothing; elsewhere a turn with gold calls and no call is never valid, and this is empty.
     """
     played = {h.task.task_id: h.task for h in evaluation.held if (h.split, h.mode) == (split, "off")}
-    rewards = {task.task_id: env.idle_reward(task) for task in played.values()}
+    rewards = {task.task_id: env.do_nothing_reward(task) for task in played.values()}
     if None in rewards.values() or not played:
         return {}
     by_category: dict[str, list[Task]] = {}

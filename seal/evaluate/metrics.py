@@ -6,8 +6,9 @@ from typing import Any
 
 from seal.core.judged import Judged
 from seal.core.labels import FAILURES
+from seal.core.seeds import RoundKey
 from seal.core.statistics import Estimate, bootstrap_mean, paired_difference
-from seal.core.types import Json, Task
+from seal.core.types import Json, Rollout, Task
 from seal.evaluate.suite import Evaluation
 from seal.interface.state import InterfaceState
 
@@ -58,9 +59,9 @@ def label_rates(judged: Iterable[Judged], tasks: Mapping[str, Task]) -> dict[str
     }
 
 
-def cost(judged: Iterable[Judged]) -> dict[str, int]:
+def cost(rollouts: Iterable[Rollout]) -> dict[str, int]:
     """What was played: rollouts, and tokens the policy sampled."""
-    played = [j.rollout for j in judged]
+    played = list(rollouts)
     return {"rollouts": len(played), "tokens": sum(sum(rollout.tokens.loss_mask) for rollout in played)}
 
 
@@ -99,7 +100,7 @@ def metrics(
         },
         "labels": {label: round(rate.mean, 6) for label, rate in rates.items()},
         "label_intervals": {label: [round(rate.low, 6), round(rate.high, 6)] for label, rate in rates.items()},
-        "evaluate": cost(evaluation.judged()),
+        "evaluate": cost(j.rollout for j in evaluation.judged()),
     }
     if dev:
         found["dev"] = score(dev, by_id)
@@ -112,9 +113,8 @@ def metrics(
 
 def round_metrics(
     found: Mapping[str, Any],
-    round_id: str,
+    key: RoundKey,
     parent: str,
-    depth: int,
     before: InterfaceState,
     after: InterfaceState,
     spent: Mapping[str, Mapping[str, int]],
@@ -133,9 +133,9 @@ def round_metrics(
         for key in ("rollouts", "tokens", "updates")
     }
     return {
-        "round": round_id,
+        "round": key.id,
         "parent": parent,
-        "depth": depth,
+        "depth": key.depth,
         **identity,
         "interface": {
             "hash": after.hash,

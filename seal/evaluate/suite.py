@@ -1,20 +1,19 @@
 """Playing held-out tasks: bare (the score that counts), and with the interface on (how much it is still needed)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from seal.core.judged import Judged
-from seal.core.seeds import rollout_id, seed_for
-from seal.core.types import Json, Mode, Rollout, Split, Task
-from seal.diagnose.judge import judge as judge_all
+from seal.core.seeds import RoundKey, seed_for
+from seal.core.types import Json, Mode, Split, Task
+from seal.diagnose.judge import judge
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
 from seal.policy.base import Limits, Policy
 from seal.rollout.engine import PlayRun, Request, play
 from seal.rollout.plan import choose_tasks
-from seal.rollout.play_cache import PlayCache
+from seal.settings.play import EvaluateParams
 from seal.store.judged import write_judged
 from seal.store.tables import write_table
 
@@ -67,10 +66,11 @@ def held_out(tasks: Sequence[Task], split: Split, n: int, run_seed: int) -> list
     return choose_tasks([task for task in tasks if task.split == split], n, run_seed, 0, f"evaluate-{split}")
 
 
-def plan_evaluation(
-    tasks: Sequence[Task], params: Any, round_id: str, run_seed: int, shown: Mode
-) -> list[tuple[Split, Mode, int, Request]]:
-    """(split, mode, trial, request) of everything to play. `params`: seal.settings.params.EvaluateParams.
+Planned = tuple[Split, Mode, int, Request]  # of one rollout to play; the number is its trial
+
+
+def plan_evaluation(tasks: Sequence[Task], params: EvaluateParams, key: RoundKey, shown: Mode) -> list[Planned]:
+    """Everything to play.
 
     The split that is reported plays bare, and so does dev with `measure_dev`; with `measure_on` the former plays in the
     mode `shown`, too ("off": there is nothing to show). The seed of a (task, trial) is the same in every mode and
@@ -81,10 +81,10 @@ def plan_evaluation(
     modes += [(params.split, shown)] if params.measure_on and shown != "off" else []
     planned = []
     for split, mode in modes:
-        for task in held_out(tasks, split, params.tasks, run_seed):
+        for task in held_out(tasks, split, params.tasks, key.run_seed):
             for trial in range(params.trials):
-                seed = seed_for(run_seed, 0, "evaluate", 0, task.task_id, trial)
-                id_ = rollout_id(round_id, "evaluate", int(mode != "off"), task.task_id, trial)
+                seed = seed_for(key.run_seed, 0, "evaluate", 0, task.task_id, trial)
+                id_ = key.rollout_id("evaluate", int(mode != "off"), task.task_id, trial)
                 planned.append((split, mode, trial, Request(id_, task, trial, seed, mode)))
     return planned
 
@@ -93,28 +93,20 @@ def evaluate_policy(
     env: Environment,
     policy: Policy,
     interface: InterfaceState,
-    params: Any,
+    planned: Sequence[Planned],
+    params: EvaluateParams,
     priority: Sequence[str],
-    round_id: str,
-    run_seed: int,
-    on_progress: Callable[[int], None] | None = None,
-    judge: Callable[[Environment, Sequence[Rollout], Sequence[str]], list[Judged]] = judge_all,
-    mode: Mode = "full",
-    log: PlayCache | None = None,
+    run: PlayRun = PlayRun(),
 ) -> Evaluation:
-    """Play, verify and diagnose the held-out tasks. `on_progress` and `log` (cache) as in seal.rollout.engine.PlayRun.
-
-    `mode`: how the interface shows where it is measured, that in which the round collects.
-    """
-    planned = plan_evaluation(env.tasks(), params, round_id, run_seed, mode if interface.active else "off")
+    """Play, verify and diagnose the held-out tasks that `plan_evaluation` planned."""
     requests = [request for *_, request in planned]
     limits = Limits(params.max_action_tokens, params.context)
-    rollouts = play(env, policy, requests, interface, limits, params.temperature, PlayRun(on_progress, cache=log))
+    judged = judge(env, play(env, policy, requests, interface, limits, params.temperature, run), priority)
     return Evaluation(
         env.name,
         tuple(
-            Held(split, mode, trial, request.task, judged)
-            for (split, mode, trial, request), judged in zip(planned, judge(env, rollouts, priority), strict=True)
+            Held(split, mode, trial, request.task, of)
+            for (split, mode, trial, request), of in zip(planned, judged, strict=True)
         ),
     )
 

@@ -13,7 +13,7 @@ from seal.core.types import Fact, Json, Task, ToolDoc
 from seal.interface import wording
 from seal.interface.placeholders import PLACEHOLDER
 from seal.interface.state import Item
-from seal.tools.phrases import FACT_TEXTS
+from seal.tools.fact_texts import FACT_TEXTS
 
 _WORD = re.compile(r"[^\W_]+")
 TASK_RUN = 5  # words in a row that make a quotation of a user message

@@ -42,22 +42,23 @@ def digest_of(parts: Sequence[Any]) -> str:
 
 def plan(
     params: Params,
-    name: str,
+    wanted: str | Sequence[str],
     seeds: int,
     rounds: int,
-    arms: Sequence[str] = (),
     start: str | None = None,
     change: Mapping[str, Any] | None = None,
     env: Mapping[str, Any] | None = None,
 ) -> list[Job]:
     """The jobs of an experiment, seed by seed so that a partial run compares all arms.
 
-    Args: `arms`: instead of the experiment's; `start` a start of params (default: the first); `change` lies over
-    the defaults of every arm (under what makes the arm), `env` over the start's environment. Run seeds are run.seed,
-    run.seed + 1, ... Raises ParamError for an unknown experiment, arm or start, and for a wrong `env`.
+    Args: `wanted`: an experiment, by its name, or the arms themselves; `start` a start of params (default: the first);
+    `change` lies over the defaults of every arm (under what makes the arm), `env` over the start's environment. Run
+    seeds are run.seed, run.seed + 1, ... Raises ParamError for an unknown experiment, arm or start, and for a wrong
+    `env`.
     """
-    if name not in EXPERIMENTS:
-        raise ParamError("experiment", name, f"known experiments: {', '.join(EXPERIMENTS)}")
+    if isinstance(wanted, str) and wanted not in EXPERIMENTS:
+        raise ParamError("experiment", wanted, f"known experiments: {', '.join(EXPERIMENTS)}")
+    arms = EXPERIMENTS[wanted] if isinstance(wanted, str) else wanted
     if unknown := [arm for arm in arms if arm not in ARMS]:
         raise ParamError("arm", unknown[0], f"known arms: {', '.join(ARMS)}")
     start = next(iter(params.starts), "") if start is None else start
@@ -71,7 +72,7 @@ def plan(
     jobs, change = [], change or {}
     group_size = resolve(params, start, change)["collect"]["group_size"]
     for offset in range(seeds):
-        for arm in arms or EXPERIMENTS[name]:
+        for arm in arms:
             changes = changes_of(arm, group_size, rounds, origin.policy["kind"])
             entries = [resolve(params, start, merged(change, of_arm)) for of_arm in changes]
             jobs.append(

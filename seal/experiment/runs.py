@@ -7,26 +7,21 @@ in work has played and trained in `begun/`. What all arms of a seed begin with i
 seal.experiment.starts).
 """
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from seal.core.errors import mended_by
+from seal.core.seeds import RoundKey
 from seal.experiment.jobs import Job, folder_of
-from seal.experiment.results import METRICS, OUTCOME, RECORD, as_outcomes, record
-from seal.interface.state import load_interface
+from seal.experiment.results import RECORD, as_outcomes, record
 from seal.settings.rounds import Round
 from seal.settings.typed import read
-from seal.store.files import forget, read_record, write_json
-from seal.store.tables import write_table
+from seal.store.files import atomic_dir, forget, read_record, write_json
 from seal.train.label_shares import pull
-from seal.train.replay import replay_of, rows_of_replay
-from seal.train.reweight import Factors
 
 
 def run_jobs(
@@ -71,22 +66,17 @@ def records(jobs: Sequence[Job], out: Path) -> list[dict[str, Any]]:
 
 def trained_policy(job: Job, out: Path) -> Any:
     """The policy after the last round of a line. The line is run again where it was not kept."""
-    from seal.experiment.starts import policy_of_start
-    from seal.policy import load_policy
-
     folder = folder_of(job, out)
     if _kept(job, folder).get("depth") != len(job.rounds):
         _continue(job, out, len(job.rounds) + 1, lambda text: None)
-    if not (folder / "state" / "policy").exists():  # it has no weights
-        return policy_of_start(job, out)
-    return load_policy(folder / "state" / "policy")
+    return _policy(job, out, folder / "state")
 
 
-def _kept(job: Job, folder: Path) -> dict[str, Any]:
-    """line.json of the round whose policy is kept, where that round is one of this job's; else nothing."""
-    path = folder / "state" / "line.json"
-    kept = read_record(path, _LINE) if path.exists() else {}
-    return kept if kept and kept["digest"] == job.digest(kept["depth"]) else {}
+def _policy(job: Job, out: Path, state: Path) -> Any:
+    from seal.experiment.starts import policy_of_start
+    from seal.policy import load_policy
+
+    return load_policy(state / "policy") if (state / "policy").exists() else policy_of_start(job, out)
 
 
 def _done(job: Job, folder: Path) -> int:
@@ -98,63 +88,47 @@ def _done(job: Job, folder: Path) -> int:
     return len(job.rounds) + 1
 
 
+def _kept(job: Job, folder: Path) -> dict[str, Any]:
+    """The record, and its depth, of the round whose checkpoint is kept; nothing where that round is not this job's."""
+    path = folder / "state" / "line.json"
+    kept = read_record(path, {**RECORD, "depth": int}) if path.exists() else {}
+    return kept if kept and kept["digest"] == job.digest(kept["depth"]) else {}
+
+
 def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> None:
     import torch
 
     from seal.env import load_env
-    from seal.experiment.starts import line_of_start, policy_of_start
-    from seal.pipeline.rounds import Line, run_round
-    from seal.policy import load_policy
+    from seal.experiment.starts import checkpoint_of_start, policy_of_start
+    from seal.pipeline.folder import RoundFolder
+    from seal.pipeline.phases import Run, run_round
+    from seal.pipeline.state import RoundState
 
     torch.set_num_threads(job.threads)
     env, folder = load_env(job.env, **job.env_options), folder_of(job, out)
-    state, kept = folder / "state", _kept(job, folder)
-    resumed = bool(kept) and kept["depth"] in (done - 1, done)  # done: killed before it was written down
-    if resumed:
-        trained = (state / "policy").exists()
-        with mended_by(f"remove the folder, the line is then run again: rm -r {state}"):
-            line = Line(
-                policy=load_policy(state / "policy") if trained else policy_of_start(job, out),
-                interface=load_interface(state / "interface.json"),
-                factors=Factors.of_json(kept["factors"]),
-                replay=replay_of(state / "replay.parquet"),
-                **{name: kept[name] for name in _OF_LINE},
-            )
+    kept, state_folder, depth = _kept(job, folder), folder / "state", 0
+    if kept and kept["depth"] in (done - 1, done):  # done: killed before it was written down
+        depth = kept.pop("depth")
+        with mended_by(f"remove the folder, the line is then run again: rm -r {state_folder}"):
+            before = RoundFolder(state_folder, f"r{depth}").checkpoint(policy=_policy(job, out, state_folder))
     else:
-        line = line_of_start(job, out)
-    if any(entry["train"].get("reference") == "start" for entry in job.rounds):
-        line = replace(line, start=policy_of_start(job, out))
-    _write(job, folder, line, kept["pull"] if resumed else {})
-    for depth in range(line.depth + 1, len(job.rounds) + 1):
-        entry = read(Round, job.rounds[depth - 1], "round", complete=True)
-        resume_dir = folder / "begun" / job.digest(depth)
-        line, played = run_round(env, line, entry, f"r{depth}", job.seed, resume_dir=resume_dir)
-        pulled = pull(played.trained.weights, [*played.collected, *played.trained.fresh])
-        _keep(job, state, line, pulled)
-        _write(job, folder, line, pulled)
+        before = checkpoint_of_start(job, out)
+        kept = record(job.digest(0), before.metrics, {}, as_outcomes(before.evaluations))
+    write_json(folder / f"r{depth}.json", kept)
+    entries = [read(Round, entry, "round", complete=True) for entry in job.rounds]
+    from_start = any(entry.train.reference == "start" for entry in entries)
+    start_policy = policy_of_start(job, out) if from_start else None
+    for done in range(depth, len(entries)):
+        depth, entry = done + 1, entries[done]
+        key = RoundKey(f"r{depth}", depth, job.seed)
+        run = Run(resume_dir=folder / "begun" / job.digest(depth))
+        state = run_round(RoundState(key, env, before, start_policy), entry, run)
+        before = state.checkpoint()
+        pulled = pull(state.trained.weights, [*state.judged, *state.trained.fresh])
+        kept = record(job.digest(depth), state.metrics, pulled, as_outcomes(before.evaluations))
+        with atomic_dir(state_folder) as made:
+            RoundFolder(made, key.id).write_checkpoint(before)
+            write_json(made / "line.json", {**kept, "depth": depth})
+        write_json(folder / f"r{depth}.json", kept)
         forget(folder / "begun")
-        say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * line.metrics['strict']['mean']:.1f}%")
-
-
-_OF_LINE = {
-    **{"round_id": str, "depth": int, "profile": [dict], "metrics": METRICS},
-    **dict.fromkeys(("rows", "start_rows"), [dict.fromkeys(OUTCOME, object)]),
-}
-_LINE = {"digest": str, "factors": dict, "pull": dict, **_OF_LINE}
-
-
-def _keep(job: Job, state: Path, line: Any, pulled: Mapping[str, float]) -> None:
-    """What the next round needs; line.json last, so that it vouches for the rest."""
-    shutil.rmtree(state, ignore_errors=True)
-    line.policy.save(state / "policy")
-    state.mkdir(parents=True, exist_ok=True)
-    (state / "interface.json").write_text(line.interface.to_json())
-    write_table(state / "replay.parquet", "replay", rows_of_replay(line.replay, line.round_id))
-    kept = {name: getattr(line, name) for name in _OF_LINE}
-    own = {"digest": job.digest(line.depth), "factors": line.factors.to_json(), "pull": dict(pulled)}
-    write_json(state / "line.json", {**own, **kept})
-
-
-def _write(job: Job, folder: Path, line: Any, pulled: Mapping[str, float]) -> None:
-    kept = record(job.digest(line.depth), line.metrics, pulled, as_outcomes(line.rows))
-    write_json(folder / f"r{line.depth}.json", kept)
+        say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * state.metrics['strict']['mean']:.1f}%")

@@ -1,26 +1,31 @@
 """What a line of rounds begins with, made once for all arms of a seed: a policy, and its score.
 
-Under the output folder of an experiment: `starts/<key>/policy/` and `starts/<key>/start.json`. Of several processes one
-makes it and the others wait; one that was killed goes on where it was.
+Under the output folder of an experiment: `starts/<key>/policy/`, and under another key its evaluation, both as the
+folder of a round has them (seal.pipeline.folder). Of several processes one makes it and the others wait; one that was
+killed goes on where it was.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock
 
 from seal.core.errors import mended_by
+from seal.core.seeds import RoundKey
 from seal.env import load_env
 from seal.experiment.jobs import Job, digest_of
-from seal.experiment.results import RECORD, as_outcomes, as_rows
-from seal.pipeline.rounds import Line, start_line
+from seal.pipeline.folder import RoundFolder
+from seal.pipeline.phases import Run, evaluate_start
+from seal.pipeline.state import Checkpoint, RoundState
 from seal.policy import load_policy
 from seal.policy.base import Policy
 from seal.policy.start import write_start
-from seal.rollout.play_cache import PlayCache
 from seal.settings.rounds import Round, Start
 from seal.settings.typed import plain, read
-from seal.store.files import atomic_dir, forget, new_folder, read_record, write_json
+from seal.store.files import atomic_dir, forget, new_folder
+
+START = "r0"  # the id of every start
 
 
 def policy_of_start(job: Job, out: Path) -> Policy:
@@ -38,24 +43,24 @@ def policy_of_start(job: Job, out: Path) -> Policy:
         return load_policy(folder / "policy")
 
 
-def line_of_start(job: Job, out: Path) -> Line:
+def checkpoint_of_start(job: Job, out: Path) -> Checkpoint:
     """Depth 0: the start's policy and its evaluation, as the first round would evaluate."""
     entry, policy = read(Round, job.rounds[0], "round", complete=True), policy_of_start(job, out)
     how = [plain(entry.evaluate, short=True), entry.diagnose.priority]
-    folder = _folder(out, [job.seed, job.env, job.env_options, policy.hash, how])
-    path = folder / "start.json"
+    folder = _folder(out, [job.seed, job.env, job.env_options, policy.hash, how]) / "start"
 
     def make() -> None:
-        env = load_env(job.env, **job.env_options)
-        log = PlayCache(folder / "played")
-        line = start_line(env, policy, entry.evaluate, entry.diagnose.priority, job.seed, log=log)
-        write_json(path, {"metrics": line.metrics, "outcomes": as_outcomes(line.rows)})
-        forget(log.folder)
+        env, played = load_env(job.env, **job.env_options), folder.with_name("played")
+        key, priority = RoundKey(START, 0, job.seed), entry.diagnose.priority
+        state = RoundState(key, env, Checkpoint(""), policy=policy, priority=priority)
+        state = evaluate_start(state, entry.evaluate, Run(resume_dir=played))
+        with atomic_dir(folder) as made:
+            RoundFolder(made, START).write_checkpoint(replace(state.checkpoint(), policy=None))
+        forget(played)
 
-    _once(path, make)
-    kept = read_record(path, {name: RECORD[name] for name in ("metrics", "outcomes")})
-    rows = as_rows(kept["outcomes"])
-    return Line("r0", 0, policy, rows=rows, start_rows=rows, metrics=kept["metrics"])
+    _once(folder, make)
+    with mended_by(f"remove the folder, it is made again: rm -r {folder}"):
+        return RoundFolder(folder, START).checkpoint(policy=policy)
 
 
 def _once(path: Path, make: Callable[[], None]) -> None:

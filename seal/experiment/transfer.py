@@ -10,14 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from seal.core.seeds import RoundKey
 from seal.env import load_env
-from seal.evaluate.suite import evaluate_policy
 from seal.experiment.jobs import Job, digest_of, folder_of
 from seal.experiment.results import RECORD, as_outcomes
 from seal.experiment.runs import each, run_job, trained_policy
 from seal.experiment.starts import policy_of_start
 from seal.experiment.summary import compare, outcomes
-from seal.interface.state import InterfaceState
+from seal.pipeline.phases import evaluate_start
+from seal.pipeline.state import Checkpoint, RoundState
 from seal.settings.params import Params
 from seal.settings.rounds import Round
 from seal.settings.typed import plain, read
@@ -114,11 +115,10 @@ def _transfer(job: Job, out: Path, places: Sequence[Place]) -> str:
 
 def _measure(job: Job, out: Path, place: Place, depth: int) -> list[list[Any]]:
     entry = read(Round, job.rounds[0], "round", complete=True)
-    env = load_env(place.env, **place.options)
+    env, key = load_env(place.env, **place.options), RoundKey(f"r{depth}", depth, job.seed)
     policy = trained_policy(job, out) if depth else policy_of_start(job, out)
-    bare = InterfaceState()
-    evaluation = evaluate_policy(env, policy, bare, entry.evaluate, entry.diagnose.priority, f"r{depth}", job.seed)
-    return as_outcomes(evaluation.rows(f"r{depth}"))
+    state = RoundState(key, env, Checkpoint(""), policy=policy, priority=entry.diagnose.priority)
+    return as_outcomes(evaluate_start(state, entry.evaluate).evaluation.rows(key.id))
 
 
 def _digest(job: Job, place: Place, depth: int) -> str:

@@ -7,7 +7,7 @@ from autogen_core import CancellationToken
 from autogen_core.tools import BaseTool, Tool, ToolSchema
 
 from seal.core.types import Mode
-from seal.integrations.guide import Guide, each_is
+from seal.integrations.guide import Guide, checked_tools
 from seal.interface.export import annotated, noted
 from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
@@ -63,7 +63,7 @@ def evolve_tools(tools: Sequence[Tool], state: InterfaceState, mode: Mode = "ful
     """
     if check_mode(mode) == "off":
         return list(tools)
-    tools = each_is(tools, Tool, "make it one: autogen_core.tools.FunctionTool(function, description)")
+    tools = checked_tools(tools, Tool, "make it one: autogen_core.tools.FunctionTool(function, description)")
     docs = [tool_doc(tool.name, tool.description, tool.schema.get("parameters") or {}) for tool in tools]
     guide = Guide(docs, state, mode)
     return [EvolvedTool(tool, guide) for tool in tools]

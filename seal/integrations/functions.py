@@ -8,9 +8,9 @@ from typing import Any
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Mode, ToolDoc
-from seal.env.custom.json_values import plain
+from seal.env.custom.plain_json import to_json
 from seal.env.custom.signature import Refused, bind, doc_of
-from seal.integrations.guide import Guide, by_name, each_is, shown
+from seal.integrations.guide import Guide, by_name, checked_tools, described
 from seal.interface.export import noted, openai_tools
 from seal.interface.state import InterfaceState
 
@@ -24,7 +24,7 @@ class PlainTools:
     """
 
     def __init__(self, functions: Iterable[Callable[..., Any]], state: InterfaceState, mode: Mode = "full"):
-        functions = each_is(functions, Callable, _REMEDY)
+        functions = checked_tools(functions, Callable, _REMEDY)
         self._functions = by_name(functions, [_name_of(function) for function in functions])
         self._bare = tuple(doc_of(name, function) for name, function in self._functions.items())
         self._state, self._mode = state, mode
@@ -50,7 +50,7 @@ class PlainTools:
             return self.guide.after(name, given, f"error: {error}", error.kind)
         except Exception as error:  # whatever a tool raises is what the model reads
             return self.guide.after_exception(name, given, error)
-        return self.guide.after(name, given, _worded(value))
+        return self.guide.after(name, given, _as_text(value))
 
     def functions(self) -> list[Callable[..., Any]]:
         """The functions for frameworks that take them as they are: evolved docstrings, errors as text with recovery."""
@@ -64,7 +64,7 @@ class PlainTools:
                 value = function(*args, **kwargs)
             except Exception as error:  # whatever a tool raises is what the model reads
                 return self.guide.after_exception(doc.name, named, error)
-            text = _worded(value)
+            text = _as_text(value)
             shown = self.guide.after(doc.name, named, text)
             return value if shown == text else shown
 
@@ -76,7 +76,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     """What a model calls it by. Raises ParamError for a class, and for what has no name or no signature."""
     name = getattr(function, "__name__", "")
     if inspect.isclass(function) or not isinstance(name, str) or not name.isidentifier():
-        raise ParamError("tool", shown(function), _REMEDY)
+        raise ParamError("tool", described(function), _REMEDY)
     try:
         inspect.signature(function)
     except ValueError as error:  # some of those written in C
@@ -90,5 +90,5 @@ def _docstring(doc: ToolDoc) -> str:
     return "\n".join([noted(doc.description, doc, ""), *(["", "Args:", *lines] if lines else [])])
 
 
-def _worded(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_json(value), ensure_ascii=False)

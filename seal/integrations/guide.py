@@ -10,7 +10,7 @@ from seal.env.custom.functions import kind_of, message_of
 from seal.interface.feedback import Repeats, feedback
 from seal.interface.render import ANY_CATEGORY, check_mode, hints, render
 from seal.interface.state import InterfaceState
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class Guide:
     def __init__(self, docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full"):
         if not isinstance(state, InterfaceState):
             remedy = "read one: load_interface(path of an interface.json); InterfaceState() is the bare one"
-            raise ParamError("interface", shown(state), remedy)
+            raise ParamError("interface", described(state), remedy)
         self._bare, self._state, self._mode = tuple(docs), state, check_mode(mode)
         self.docs = by_name(render(docs, state, mode), [doc.name for doc in docs])
         self.reset()
@@ -55,20 +55,20 @@ class Guide:
         self._repeats = Repeats()
 
 
-def shown(value: object) -> str:
+def described(value: object) -> str:
     """A value that is not what was wanted, in few words."""
     text = repr(value)
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
 
 
-def each_is(tools: Iterable[T], kind: type, remedy: str) -> list[T]:
+def checked_tools(tools: Iterable[T], kind: type, remedy: str) -> list[T]:
     """The tools as a list. Raises ParamError for one that is no `kind`, and for what is no list of tools."""
     if isinstance(tools, kind) or not isinstance(tools, Iterable):
-        raise ParamError("tools", shown(tools), "give a list of tools")
+        raise ParamError("tools", described(tools), "give a list of tools")
     tools = list(tools)
     for tool in tools:
         if not isinstance(tool, kind):
-            raise ParamError("tool", shown(tool), remedy)
+            raise ParamError("tool", described(tool), remedy)
     return tools
 
 
@@ -81,10 +81,11 @@ def by_name(tools: Iterable[T], names: Sequence[str]) -> dict[str, T]:
 
 def kind_of_exception(error: Exception) -> str:
     """The error kind of what a tool raised; arguments that pydantic refuses are told apart by its error types."""
-    errors = getattr(error, "errors", None)
-    if not callable(errors) or not hasattr(error, "error_count"):
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
         return kind_of(error)
-    kind = errors()[0]["type"]
+    kind = error.errors()[0]["type"]
     if kind in ("missing", "missing_argument"):
         return "missing_argument"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):

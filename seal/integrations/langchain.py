@@ -10,12 +10,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from seal.core.errors import ParamError
 from seal.core.types import Json, Mode, ToolDoc
-from seal.integrations.guide import Guide, each_is
+from seal.integrations.guide import Guide, checked_tools
 from seal.interface.export import annotated, noted
 from seal.interface.render import check_mode
 from seal.interface.state import InterfaceState
 from seal.tools.docs import tool_doc
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 
 def evolve_tools(tools: Sequence[BaseTool], state: InterfaceState, mode: Mode = "full") -> list[BaseTool]:
@@ -27,7 +27,7 @@ def evolve_tools(tools: Sequence[BaseTool], state: InterfaceState, mode: Mode = 
     """
     if check_mode(mode) == "off":
         return list(tools)
-    tools = each_is(tools, BaseTool, "make it one: langchain_core.tools.tool(function)")
+    tools = checked_tools(tools, BaseTool, "make it one: langchain_core.tools.tool(function)")
     schemas = [schema_of(tool) for tool in tools]
     docs = [tool_doc(tool.name, tool.description, schema) for tool, schema in zip(tools, schemas, strict=True)]
     guide = Guide(docs, state, mode)
@@ -61,21 +61,21 @@ def _evolved(tool: BaseTool, schema: Json, doc: ToolDoc, guide: Guide) -> BaseTo
                 raise ToolException(shown)
         return (content, artifact) if tool.response_format == "content_and_artifact" else content
 
-    def asked(arguments: dict[str, Any]) -> dict[str, Any]:
+    def tool_call(arguments: dict[str, Any]) -> dict[str, Any]:
         return {"type": "tool_call", "id": tool.name, "name": tool.name, "args": arguments}
 
     def run(config: RunnableConfig, **arguments: Any) -> Any:
         try:
-            message = tool.invoke(asked(arguments), config)
+            message = tool.invoke(tool_call(arguments), config)
         except Exception as error:  # whatever a tool raises is what the model reads
-            raise _told(guide, tool.name, arguments, error) from error
+            raise _tool_error(guide, tool.name, arguments, error) from error
         return answer(message, arguments)
 
     async def arun(config: RunnableConfig, **arguments: Any) -> Any:
         try:
-            message = await tool.ainvoke(asked(arguments), config)
+            message = await tool.ainvoke(tool_call(arguments), config)
         except Exception as error:  # whatever a tool raises is what the model reads
-            raise _told(guide, tool.name, arguments, error) from error
+            raise _tool_error(guide, tool.name, arguments, error) from error
         return answer(message, arguments)
 
     return StructuredTool(
@@ -92,7 +92,7 @@ def _evolved(tool: BaseTool, schema: Json, doc: ToolDoc, guide: Guide) -> BaseTo
     )
 
 
-def _told(guide: Guide, name: str, arguments: dict[str, Any], error: Exception) -> Exception:
+def _tool_error(guide: Guide, name: str, arguments: dict[str, Any], error: Exception) -> Exception:
     """The error as the model reads it; LangGraph's own (an interrupt) is no error of the tool and stays what it is."""
     if any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__):
         return error

@@ -13,7 +13,7 @@ from seal.core.types import CUE_KINDS, Fact, Json, Order
 from seal.interface.feedback import LOOP, SYNTAX
 from seal.interface.render import ANY_CATEGORY
 from seal.interface.state import Item, is_one_line, target_of
-from seal.tools.phrases import FACT_TEXTS
+from seal.tools.fact_texts import FACT_TEXTS
 
 # Error kind (or SYNTAX, LOOP) -> template; the words in braces are filled by seal.interface.placeholders.
 RECOVERY_TEMPLATES: Mapping[str, str] = {

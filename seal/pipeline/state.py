@@ -9,7 +9,7 @@ from seal.core.seeds import RoundKey
 from seal.core.types import Json, Rollout
 from seal.env.base import Environment
 from seal.evaluate.suite import Evaluation
-from seal.evolve.evolution import Evolved
+from seal.evolve.next_interface import Evolved
 from seal.interface.state import InterfaceState
 from seal.train.batch import TrainRow
 from seal.train.loop import TrainResult

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from seal.core.errors import ArtifactError
@@ -11,10 +12,10 @@ from seal.policy.base import Policy
 from seal.store.files import read_json
 
 # call formats that policy.json need not tell
-FORMATS = {"nano": "words", "scripted": "words", "hf": "qwen_xml", "endpoint": "qwen_xml"}
+FORMATS = {"nano": "words", "hf": "qwen_xml", "endpoint": "qwen_xml", "scripted": "words"}
 
 
-class Look:
+class PolicyInfo:
     """A policy that does not play: its call `format`, and its `codec` where that is more than words (hf)."""
 
     def __init__(self, path: Path, kind: str, call_format: str):
@@ -29,12 +30,12 @@ class Look:
         return codec_at(self._path)
 
 
-def look_at(path: Path) -> Any:
-    """A policy that need not play, as a Look where policy.json tells enough; then no model loads."""
+def policy_info(path: Path) -> Any:
+    """A policy that need not play, as a PolicyInfo where policy.json tells enough; then no model loads."""
     found = read_json(path / "policy.json", dict)
     if found.get("kind") not in FORMATS:
         return load_policy(path)
-    return Look(path, found["kind"], found.get("format") or FORMATS[found["kind"]])
+    return PolicyInfo(path, found["kind"], found.get("format") or FORMATS[found["kind"]])
 
 
 def counter_of(policy: Any) -> Callable[[str], int]:
@@ -53,20 +54,6 @@ def load_policy(path: Path) -> Policy:
         said = error.strerror if isinstance(error, OSError) else "its policy.json is no JSON object with a kind"
         remedy = "run the stage that writes it, or `dvc checkout`, `dvc pull`"
         raise ArtifactError("policy directory", f"{path}: {said}", remedy) from None
-    if kind == "nano":
-        from seal.policy.nano import load_nano
-
-        return load_nano(path)
-    if kind == "hf":
-        from seal.policy.hf import load_hf
-
-        return load_hf(path)
-    if kind == "endpoint":
-        from seal.policy.endpoint import load_endpoint
-
-        return load_endpoint(path)
-    if kind == "scripted":
-        from seal.policy.scripted import load_scripted
-
-        return load_scripted(path)
-    raise ArtifactError("policy kind", f"{path}: {kind}", "known kinds: nano, hf, endpoint, scripted")
+    if kind not in FORMATS:
+        raise ArtifactError("policy kind", f"{path}: {kind}", f"known kinds: {', '.join(FORMATS)}")
+    return resolve_name(f"seal.policy.{kind}:load_{kind}")(path)

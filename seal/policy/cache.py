@@ -10,7 +10,7 @@ from seal.policy.base import Observation
 
 
 @dataclass(slots=True)
-class Kept:
+class PrefixCache:
     """Ids that a model has read, and what it computed of them: keys and values a layer, (heads, ids, head size).
 
     It belongs to one model, whose weights do not change meanwhile.
@@ -27,16 +27,16 @@ class Kept:
         return next(i for i in range(most) if self.ids[i] != context[i])
 
 
-def what_to_keep(observations: Sequence[Observation], new_tokens: int, budget: int) -> list[Kept | None]:
+def prefix_caches(observations: Sequence[Observation], new_tokens: int, budget: int) -> list[PrefixCache | None]:
     """A place for each context and its output, in the observation's memory; None once they pass `budget` tokens."""
-    kept: list[Kept | None] = []
+    caches: list[PrefixCache | None] = []
     total = 0
     for observation in observations:
         total += len(observation.ids) + new_tokens
         if total > budget:
             observation.memory.clear()
-        kept.append(observation.memory.setdefault("kept", Kept()) if total <= budget else None)
-    return kept
+        caches.append(observation.memory.setdefault("prefix", PrefixCache()) if total <= budget else None)
+    return caches
 
 
 class Cursor:

@@ -77,14 +77,14 @@ class ChatCodec:
         self.end_ids = tuple(sorted({self.eos_id, tokenizer.eos_token_id} - {None}))
 
     def prompt(self, docs: Sequence[ToolDoc], hints: Sequence[str]) -> list[int]:
-        text = described(docs, hints, self.max_doc_words)
+        text = system_message(docs, hints, self.max_doc_words)
         return [*self._marked(self.markers.start), *self._message("system", text, first=True)]
 
     def user(self, message: str, revealed: Sequence[ToolDoc]) -> list[int]:
-        return [*self._message("user", asked(message, revealed, self.max_doc_words)), *self._answer()]
+        return [*self._message("user", user_message(message, revealed, self.max_doc_words)), *self._answer()]
 
     def results(self, shown: Sequence[str]) -> list[int]:
-        return [*self._message("user", responses([self.cut(text) for text in shown])), *self._answer()]
+        return [*self._message("user", result_message([self.cut(text) for text in shown])), *self._answer()]
 
     def decode(self, ids: Sequence[int]) -> str:
         kept = [i for i in ids if i not in self.end_ids]
@@ -128,7 +128,7 @@ class ChatCodec:
         return self._marked(f"{m.between}{m.open}assistant{m.named}")
 
 
-def described(docs: Sequence[ToolDoc], hints: Sequence[str], max_doc_words: int) -> str:
+def system_message(docs: Sequence[ToolDoc], hints: Sequence[str], max_doc_words: int) -> str:
     """The system message: how to call, the tools, hints."""
     lines = [INTRO, *(describe(doc, max_doc_words) for doc in docs)]
     return "\n".join([*lines, "Hints:", *(f"- {hint}" for hint in hints)] if hints else lines)
@@ -141,13 +141,13 @@ def describe(doc: ToolDoc, max_doc_words: int) -> str:
     return f"{doc.name}({params}) {gist(doc.description, max_doc_words)}{notes['']}".rstrip()
 
 
-def asked(message: str, revealed: Sequence[ToolDoc], max_doc_words: int) -> str:
+def user_message(message: str, revealed: Sequence[ToolDoc], max_doc_words: int) -> str:
     """A user's message, behind the tools it reveals."""
     new = ["New tools:", *(describe(doc, max_doc_words) for doc in revealed)] if revealed else []
     return "\n".join([*new, message] if message or not new else new)
 
 
-def responses(shown: Sequence[str]) -> str:
+def result_message(shown: Sequence[str]) -> str:
     """Tool results as a message."""
     return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in shown)
 

@@ -17,7 +17,7 @@ from seal.client.server import NoAnswer, Server
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.types import Call, Json, ToolDoc
 from seal.policy.base import Action, Limits, Observation, Policy
-from seal.policy.chat import CUT, asked, described, responses
+from seal.policy.chat import CUT, result_message, system_message, user_message
 from seal.policy.sampling import request_seed
 from seal.settings.policies import EndpointParams
 from seal.settings.typed import read
@@ -36,13 +36,13 @@ class ByteCodec:
         self.max_result_chars, self.max_doc_words = max_result_chars, max_doc_words
 
     def prompt(self, docs: Sequence[ToolDoc], hints: Sequence[str]) -> list[int]:
-        return [SYSTEM, *described(docs, hints, self.max_doc_words).encode()]
+        return [SYSTEM, *system_message(docs, hints, self.max_doc_words).encode()]
 
     def user(self, message: str, revealed: Sequence[ToolDoc]) -> list[int]:
-        return [USER, *asked(message, revealed, self.max_doc_words).encode(errors="replace"), ASSISTANT]
+        return [USER, *user_message(message, revealed, self.max_doc_words).encode(errors="replace"), ASSISTANT]
 
     def results(self, shown: Sequence[str]) -> list[int]:
-        return [USER, *responses([self.cut(text) for text in shown]).encode(errors="replace"), ASSISTANT]
+        return [USER, *result_message([self.cut(text) for text in shown]).encode(errors="replace"), ASSISTANT]
 
     def decode(self, ids: Sequence[int]) -> str:
         return bytes(i for i in ids if i < 256).decode(errors="replace")

@@ -13,9 +13,10 @@ import torch
 from transformers.cache_utils import Cache
 
 from seal.policy.attention import attended, families, neighbours, shares
-from seal.policy.cache import Block, Cursor, Kept
+from seal.policy.base import Action, Codec, Observation
+from seal.policy.cache import Block, Cursor, PrefixCache
 from seal.policy.nano_model import NanoForCausalLM
-from seal.policy.sampling import sample
+from seal.policy.sampling import sample, uniforms
 
 # Of one forward pass, padding included. Measured with 0.9M parameters on one core: 27k tok/s with 1024, 11k with 8192.
 PREFILL_TOKENS = {"cpu": 1024, "cuda": 65536}
@@ -29,7 +30,7 @@ class Decoding:
 
     max_new_tokens: int
     temperature: float
-    ends: int | Sequence[int]
+    ends: Sequence[int]
     pad_id: int
 
 
@@ -37,31 +38,31 @@ class Decoding:
 def generate(
     model: torch.nn.Module,
     contexts: Sequence[Sequence[int]],
-    uniforms: torch.Tensor | None,
+    draws: torch.Tensor | None,
     decoding: Decoding,
-    kept: Sequence[Kept | None] | None = None,
+    caches: Sequence[PrefixCache | None] | None = None,
 ) -> tuple[list[list[int]], list[list[float]]]:
     """Continue every context (none empty).
 
-    Args: `uniforms` (B, max_new_tokens) in [0, 1), row i for context i alone; None takes the argmax, as temperature 0
-    does. `kept`: for each context what was computed of its beginning, brought up to date here, or None to keep nothing.
+    Args: `draws` (B, max_new_tokens) in [0, 1), row i for context i alone; None takes the argmax, as temperature 0
+    does. `caches`: for each context what was computed of its beginning, brought up to date here; None keeps nothing.
     Returns ids and their logprobs under the sampler (see `seal.policy.sampling.sample`), a list a context.
     """
     if not contexts:
         return [], []
     max_new_tokens, pad_id, ends = decoding.max_new_tokens, decoding.pad_id, decoding.ends
-    temperature = decoding.temperature if uniforms is not None else 0.0
+    temperature = decoding.temperature if draws is not None else 0.0
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
-    kept = kept or [None] * len(contexts)
-    cache, cursor, order, width = _prefill(model, contexts, kept, max_new_tokens, pad_id)
+    caches = caches or [None] * len(contexts)
+    cache, cursor, order, width = _prefill(model, contexts, caches, max_new_tokens, pad_id)
 
     rows = torch.tensor(order, device=device)  # the context of each row of the block, while the row is in it
     positions = torch.tensor([len(contexts[i]) - 1 for i in order], device=device)
     columns = torch.arange(width + max_new_tokens, device=device)
     readable = (columns < positions[:, None]) | (columns >= width)
-    ends = torch.tensor([ends] if isinstance(ends, int) else list(ends), device=device)
-    u = torch.zeros(len(contexts), max_new_tokens) if uniforms is None else uniforms
+    ends = torch.tensor(list(ends), device=device)
+    u = torch.zeros(len(contexts), max_new_tokens) if draws is None else draws
     u = u.to(device=device, dtype=torch.float32)
     ids = torch.full((len(contexts), max_new_tokens), pad_id, device=device)
     logprobs = torch.zeros(len(contexts), max_new_tokens, device=device)
@@ -97,7 +98,7 @@ def generate(
         if 2 * int(leaving.sum()) >= len(rows):
             for row in leaving.nonzero().squeeze(1).tolist():
                 i = int(rows[row])
-                if memory := kept[i]:
+                if memory := caches[i]:
                     _keep(memory, cache, row, contexts[i], ids[i, : int(lengths[i])].tolist(), width)
             live = (~leaving).nonzero().squeeze(1)
             if not len(live):
@@ -115,11 +116,31 @@ def generate(
     )
 
 
-def _prefill(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[Cache, Cursor, list[int], int]:
+def sampled_actions(
+    model: torch.nn.Module,
+    codec: Codec,
+    observations: Sequence[Observation],
+    decoding: Decoding,
+    caches: Sequence[PrefixCache | None],
+) -> list[Action]:
+    """An output for each observation, by its own seed alone."""
+    u, n = None, decoding.max_new_tokens
+    if decoding.temperature:
+        u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in observations])
+    ids, logprobs = generate(model, [o.ids for o in observations], u, decoding, caches)
+    return [action_of(codec, row, row_logprobs, decoding.ends) for row, row_logprobs in zip(ids, logprobs, strict=True)]
+
+
+def action_of(codec: Codec, ids: Sequence[int], logprobs: Sequence[float], ends: Sequence[int]) -> Action:
+    """Sampled ids as an output; one that does not close with an end token was cut."""
+    return Action(codec.decode(ids), tuple(ids), tuple(logprobs), "stop" if ids[-1] in ends else "length")
+
+
+def _prefill(model, contexts, caches, max_new_tokens: int, pad_id: int) -> tuple[Cache, Cursor, list[int], int]:
     """Read all contexts but their last ids, each different one once. Returns the cache, its cursor, the context of each
     row, and the first column that is free in every row."""
-    if any(k and k.ids for k in kept):
-        return _continue(model, contexts, kept, max_new_tokens, pad_id)
+    if any(k and k.ids for k in caches):
+        return _continue(model, contexts, caches, max_new_tokens, pad_id)
     wanted = [tuple(context[:-1]) for context in contexts]
     prefixes = sorted(set(wanted), key=lambda prefix: (len(prefix), prefix))
     begun = _begun(model, prefixes, pad_id)
@@ -143,7 +164,7 @@ def _prefill(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[C
     return cache, cursor, list(range(len(contexts))), width
 
 
-def _begun(model, prefixes: Sequence[tuple[int, ...]], pad_id: int) -> list[Kept]:
+def _begun(model, prefixes: Sequence[tuple[int, ...]], pad_id: int) -> list[PrefixCache]:
     """What different prefixes begin alike with, read once; empty where none of them shares enough."""
     shared = shared_beginnings(prefixes, SHARED_TOKENS)
     beginnings = sorted({prefix[:n] for prefix, n in zip(prefixes, shared, strict=True) if n})
@@ -151,7 +172,8 @@ def _begun(model, prefixes: Sequence[tuple[int, ...]], pad_id: int) -> list[Kept
         return []
     cache, *_ = _prefill(model, [(*ids, pad_id) for ids in beginnings], [None] * len(beginnings), 0, pad_id)
     read = {ids: [layer.get(row, len(ids), 0, 0) for layer in cache.layers] for row, ids in enumerate(beginnings)}
-    return [Kept(list(prefix[:n]), list(read.get(prefix[:n], ()))) for prefix, n in zip(prefixes, shared, strict=True)]
+    begun = (prefix[:n] for prefix, n in zip(prefixes, shared, strict=True))
+    return [PrefixCache(list(ids), list(read.get(ids, ()))) for ids in begun]
 
 
 def shared_beginnings(rows: Sequence[Sequence[int]], step: int) -> list[int]:
@@ -164,16 +186,16 @@ def shared_beginnings(rows: Sequence[Sequence[int]], step: int) -> list[int]:
     return found
 
 
-def _continue(model, contexts, kept, max_new_tokens: int, pad_id: int) -> tuple[Cache, Cursor, list[int], int]:
+def _continue(model, contexts, caches, max_new_tokens: int, pad_id: int) -> tuple[Cache, Cursor, list[int], int]:
     """`_prefill` of what is new in each context. Columns of a row are positions; padding goes to one column behind."""
-    sizes = [k.covers(context) if k else 0 for k, context in zip(kept, contexts, strict=True)]
+    sizes = [k.covers(context) if k else 0 for k, context in zip(caches, contexts, strict=True)]
     news = [len(context) - 1 - size for context, size in zip(contexts, sizes, strict=True)]
     order = sorted(range(len(contexts)), key=lambda i: (news[i], i))
     width = max(len(context) for context in contexts) - 1
     waste = width + max_new_tokens
     cache, cursor, device = _blocks(model, len(contexts), waste + 1)
     for row, i in enumerate(order):
-        if memory := kept[i]:
+        if memory := caches[i]:
             memory.ids = []
             while memory.layers:  # from the last; what is copied is freed at once
                 cache.layers[len(memory.layers) - 1].put(row, sizes[i], *memory.layers.pop())
@@ -215,7 +237,7 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) ->
     return ids.to(device)
 
 
-def _keep(memory: Kept, cache: Cache, row: int, context: Sequence[int], sampled: Sequence[int], width: int) -> None:
+def _keep(memory: PrefixCache, cache: Cache, row: int, context: Sequence[int], sampled: list[int], width: int) -> None:
     """Copy what was computed of a row that leaves; its last token was sampled and not read."""
     memory.layers = [layer.get(row, len(context) - 1, width, width + len(sampled)) for layer in cache.layers]
     memory.ids = [*context, *sampled[:-1]]
@@ -241,9 +263,9 @@ def _by_layer(model, readable: torch.Tensor, distance: torch.Tensor):
     """Masks (B, 1, T, columns) from (B, T, columns); by layer type where windows slide in some layers."""
     full = readable[:, None]
     config = model.config.get_text_config()
-    window = getattr(config, "sliding_window", None)
-    if not window or not getattr(config, "use_sliding_window", True):
+    names = {"sliding_window": None, "use_sliding_window": True, "layer_types": None}  # not every config has them
+    window, slides, types = (getattr(config, name, default) for name, default in names.items())
+    if not window or not slides:
         return full
     near = full & (distance < window)[:, None]
-    types = set(getattr(config, "layer_types", None) or ())
-    return {"full_attention": full, "sliding_attention": near} if "full_attention" in types else near
+    return {"full_attention": full, "sliding_attention": near} if "full_attention" in (types or ()) else near

@@ -19,10 +19,9 @@ from safetensors.torch import load_file, save_file
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.policy.base import Action, Limits, Observation, Policy
-from seal.policy.cache import what_to_keep
+from seal.policy.cache import prefix_caches
 from seal.policy.chat import ChatCodec
-from seal.policy.generate import Decoding, generate
-from seal.policy.sampling import uniforms
+from seal.policy.generate import Decoding, action_of, sampled_actions
 from seal.policy.shards import accelerate_aside, sharded, shards
 from seal.settings.policies import HfParams
 
@@ -98,26 +97,20 @@ class HFPolicy(Policy):
             places = [i for _, i in fits]
             self._served, sampled = outputs(self, self._served, [observations[i] for i in places], temperature, n)
             for i, (ids, logprobs) in zip(places, sampled, strict=True):
-                actions[i] = self._action(ids, logprobs)
+                actions[i] = action_of(self.codec, ids, logprobs, self.codec.end_ids)
             return actions
-        kept = what_to_keep([observations[i] for _, i in fits], n, self.keep_tokens)
+        caches = prefix_caches([observations[i] for _, i in fits], n, self.keep_tokens)
         decoding = Decoding(n, temperature, self.codec.end_ids, self.codec.pad_id)
         device = next(self.model.parameters()).device.type
         for part in alike_in_length([length for length, _ in fits], self.batch, PASS_TOKENS.get(device, math.inf)):
-            places = [i for _, i in fits[part]]
-            rows = [observations[i] for i in places]
-            u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in rows]) if temperature else None
-            sampled = generate(self.model, [o.ids for o in rows], u, decoding, kept[part])
-            for i, ids, logprobs in zip(places, *sampled, strict=True):
-                actions[i] = self._action(ids, logprobs)
+            rows = [observations[i] for _, i in fits[part]]
+            sampled = sampled_actions(self.model, self.codec, rows, decoding, caches[part])
+            for (_, i), action in zip(fits[part], sampled, strict=True):
+                actions[i] = action
         return actions
 
     def _context(self, limits: Limits) -> int:
         return min(limits.context, self.model.config.get_text_config().max_position_embeddings)
-
-    def _action(self, ids: Sequence[int], logprobs: Sequence[float]) -> Action:
-        finish = "stop" if ids[-1] in self.codec.end_ids else "length"
-        return Action(self.codec.decode(ids), tuple(ids), tuple(logprobs), finish)
 
     def save(self, path: Path) -> None:
         """Write the policy directory. Byte-stable, and without a path of this machine unless the base is one."""
@@ -196,15 +189,15 @@ def new_hf(spec: HfParams, device: str = "auto", batch: int = BATCH, cache: Path
 
 def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
     """The codec of a policy directory; no weights are loaded. Raises as `load_hf`."""
-    spec, _ = _told(path)
-    with _there(spec):
-        tokenizer = _tokenizer(spec, _where(spec, cache)[0])
+    spec, _ = _read_about(path)
+    with _base_errors(spec):
+        tokenizer = _tokenizer(spec, _base_source(spec, cache)[0])
     return ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
 
 
 def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | None = None) -> HFPolicy:
     """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
-    spec, about = _told(path)
+    spec, about = _read_about(path)
     policy = new_hf(spec, device, batch, cache)
     if policy.base_digest != about["base_digest"]:
         other = f"{spec.base} is not the base this policy was trained on"
@@ -216,7 +209,7 @@ def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | 
     return policy
 
 
-def _told(path: Path) -> tuple[HfParams, dict[str, Any]]:
+def _read_about(path: Path) -> tuple[HfParams, dict[str, Any]]:
     """The spec in a policy directory, and all that its policy.json says."""
     try:
         about = json.loads((path / "policy.json").read_text())
@@ -249,11 +242,11 @@ def _load_base(spec: HfParams, cache: Path | None) -> tuple[torch.nn.Module, Any
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    where, digest = _where(spec, cache)
+    where, digest = _base_source(spec, cache)
     if not digest and Path(spec.base).is_dir():
         digest = _folder_digest(Path(spec.base))
     logging.disable_progress_bar()
-    with _there(spec):
+    with _base_errors(spec):
         revision, more = spec.revision or None, _sharding(spec)
         tokenizer = _tokenizer(spec, where)
         with accelerate_aside():
@@ -261,7 +254,7 @@ def _load_base(spec: HfParams, cache: Path | None) -> tuple[torch.nn.Module, Any
     return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
 
 
-def _where(spec: HfParams, cache: Path | None) -> tuple[str | Path, str]:
+def _base_source(spec: HfParams, cache: Path | None) -> tuple[str | Path, str]:
     """What transformers opens, and the digest of a base that had to be converted ("" for others)."""
     if spec.base != SMOLLM2:
         return spec.base, ""
@@ -280,7 +273,7 @@ def _tokenizer(spec: HfParams, where: str | Path) -> Any:
 
 
 @contextmanager
-def _there(spec: HfParams) -> Iterator[None]:
+def _base_errors(spec: HfParams) -> Iterator[None]:
     """What transformers cannot find is a DependencyError."""
     try:
         yield

@@ -18,10 +18,9 @@ from transformers import LlamaConfig, PreTrainedTokenizerFast
 from seal.core.errors import ArtifactError, ParamError
 from seal.env.base import Environment
 from seal.policy.base import Action, Limits, Observation, Policy
-from seal.policy.cache import what_to_keep
-from seal.policy.generate import Decoding, generate
+from seal.policy.cache import prefix_caches
+from seal.policy.generate import Decoding, sampled_actions
 from seal.policy.nano_model import NanoForCausalLM
-from seal.policy.sampling import uniforms
 from seal.policy.words import END, PAD, UNK, WordCodec, build_vocabulary
 
 KEEP_TOKENS = 200_000  # of live episodes, 4 kB each (see seal.policy.cache)
@@ -95,12 +94,9 @@ class NanoPolicy(Policy):
             return actions
         chosen = [observations[i] for i in fits]
         n = limits.max_action_tokens
-        u = torch.tensor([uniforms(o.seed, o.turn, o.step, n).tolist() for o in chosen]) if temperature else None
-        kept = what_to_keep(chosen, n, KEEP_TOKENS)
-        ids, logprobs = generate(self.model, [o.ids for o in chosen], u, Decoding(n, temperature, END, PAD), kept)
-        for i, row, row_logprobs in zip(fits, ids, logprobs, strict=True):
-            finish = "stop" if row[-1] == END else "length"
-            actions[i] = Action(self.codec.decode(row), tuple(row), tuple(row_logprobs), finish)
+        caches, decoding = prefix_caches(chosen, n, KEEP_TOKENS), Decoding(n, temperature, (END,), PAD)
+        for i, action in zip(fits, sampled_actions(self.model, self.codec, chosen, decoding, caches), strict=True):
+            actions[i] = action
         return actions
 
     def save(self, path: Path) -> None:

@@ -9,16 +9,16 @@ import random
 from collections.abc import Mapping, Sequence
 
 from seal.core.types import Call, Fact, Task, ToolDoc
-from seal.env.domain import Domain, DomainSession, Slot, bare_doc, hidden_facts
+from seal.env.domain import Domain, DomainSession, Parameter, bare_doc, hidden_facts
 from seal.env.domain_tasks import scenario_tasks
 from seal.env.lexicon import CODES, NOUNS, PREFIXES
 from seal.env.procedural import random_domain
 from seal.policy.words import WordCodec
-from seal.tools.phrases import FACT_TEXTS
+from seal.tools.fact_texts import FACT_TEXTS
 
 SLIPS = 0.06  # share of calls that a slip precedes
 
-Rule = tuple[str, str]  # (tool, "needs" | "role" | "returns" | slot name)
+Rule = tuple[str, str]  # (tool, "needs" | "role" | "returns" | parameter name)
 
 
 def rules_of(domain: Domain) -> dict[Rule, tuple[str, str]]:
@@ -44,7 +44,7 @@ class Agent:
         self.steps = []
         target = gold[-1]
         tool = self.domain[target.name]
-        source = self.domain.source_of(tool.slots[0].entity)
+        source = self.domain.source_of(tool.parameters[0].entity)
         pending = {
             (source, "returns")
             if call.name == source
@@ -58,19 +58,19 @@ class Agent:
 
     def _serve(self, call: Call, pending: dict[Rule, Call]) -> None:
         """Call until it succeeds: wrong guesses of values whose rule is unknown, then the right ones."""
-        slots = self.domain[call.name].slots
-        guesses = {slot.name: self._guesses(call, slot) for slot in slots}
+        parameters = self.domain[call.name].parameters
+        guesses = {parameter.name: self._guesses(call, parameter) for parameter in parameters}
         lookup = next((check for (_, rule), check in pending.items() if rule == "returns"), None)
-        if len(slots) > 1 and self.rng.random() < SLIPS:
+        if len(parameters) > 1 and self.rng.random() < SLIPS:
             self._slip(call)
         while True:
-            values = {slot.name: guesses[slot.name][0] for slot in self.domain[call.name].said_slots}
+            values = {p.name: guesses[p.name][0] for p in self.domain[call.name].call_parameters}
             if lookup:  # the id is not known yet: the user's own id takes its place
-                subject = slots[0]
+                subject = parameters[0]
                 right = call.arguments[subject.name].removeprefix(subject.prefix)
-                named = lookup.arguments[self.domain[lookup.name].slots[0].name].rpartition("-")[2]
+                named = lookup.arguments[self.domain[lookup.name].parameters[0].name].rpartition("-")[2]
                 values[subject.name] = values[subject.name].replace(right, named)
-            lucky = all(not slot.choices or values[slot.name] == call.arguments[slot.name] for slot in slots)
+            lucky = all(not p.choices or values[p.name] == call.arguments[p.name] for p in parameters)
             shown = self.session.call(Call(call.name, values)).raw
             rule = self._blamed(call.name, shown, pending)
             if rule and self.feedback:
@@ -108,16 +108,16 @@ class Agent:
             return next(rule for rule in pending if rule[1] == "returns")
         return tool, shown.split()[-1].removesuffix("=")
 
-    def _guesses(self, call: Call, slot: Slot) -> list[str]:
+    def _guesses(self, call: Call, parameter: Parameter) -> list[str]:
         """Values to try in order, the right one last."""
-        right, rule = call.arguments[slot.name], (call.name, slot.name)
+        right, rule = call.arguments[parameter.name], (call.name, parameter.name)
         if rule not in self.rules or rule in self.known:
             return [right]
         n = self.rng.choice((0, 1, 1, 2))
-        if slot.choices:  # never a code of another word: that call would succeed and be wrong for good
-            return [*self.rng.sample([code for code in CODES if code not in slot.choices.values()], n), right]
-        bare = right.removeprefix(slot.prefix)
-        others = [prefix + bare for prefix in PREFIXES if prefix != slot.prefix]
+        if parameter.choices:  # never a code of another word: that call would succeed and be wrong for good
+            return [*self.rng.sample([code for code in CODES if code not in parameter.choices.values()], n), right]
+        bare = right.removeprefix(parameter.prefix)
+        others = [prefix + bare for prefix in PREFIXES if prefix != parameter.prefix]
         return [bare, *self.rng.sample(others, n // 2), right]
 
 

@@ -16,28 +16,28 @@ from typing import Any
 
 from seal.core.errors import ParamError
 
-ASKED = "ACCELERATE_USE_FSDP"  # set by the launcher, as are the others
-UNBUILT = {
+REQUEST = "ACCELERATE_USE_FSDP"  # set by the launcher, as are the others
+UNSUPPORTED = {
     "FSDP_OFFLOAD_PARAMS": "--fsdp_offload_params",
     "FSDP_ACTIVATION_CHECKPOINTING": "--fsdp_activation_checkpointing",
 }
 
 
-def asked() -> bool:
+def requested() -> bool:
     """Whether the launch asks for FSDP. Raises ParamError where it asks for a kind that is not there."""
-    if not _set(ASKED):
+    if not _set(REQUEST):
         return False
     if (version := os.environ.get("FSDP_VERSION", "1")) != "2":
         raise ParamError("FSDP version of the launch", version, "give --fsdp_version 2")
-    for variable, option in UNBUILT.items():
+    for variable, option in UNSUPPORTED.items():
         if _set(variable):
             raise ParamError(f"{option} of the launch", "true", "leave it out: it is not built")
     return True
 
 
 def shards() -> int:
-    """Over how many processes a base that is loaded now is sharded; 1: it is whole. Raises as `asked`."""
-    return int(os.environ.get("WORLD_SIZE", "1")) if asked() else 1
+    """Over how many processes a base that is loaded now is sharded; 1: it is whole. Raises as `requested`."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if requested() else 1
 
 
 def sharded(model: Any) -> bool:
@@ -48,12 +48,12 @@ def sharded(model: Any) -> bool:
 @contextmanager
 def accelerate_aside() -> Iterator[None]:
     """Hide the launcher's request from accelerate and from what transformers does for accelerate."""
-    value = os.environ.pop(ASKED, None)
+    value = os.environ.pop(REQUEST, None)
     try:
         yield
     finally:
         if value is not None:
-            os.environ[ASKED] = value
+            os.environ[REQUEST] = value
 
 
 @contextmanager

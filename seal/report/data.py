@@ -9,7 +9,7 @@ from seal.core.errors import ArtifactError
 from seal.core.types import Json
 from seal.interface.state import InterfaceState, Item, load_interface
 from seal.store.tables import read_table
-from seal.workspace.metrics import read_metrics
+from seal.workspace.lineage import read_metrics
 
 Row = dict[str, Json]
 NO_COST = {"rollouts": 0, "tokens": 0, "updates": 0}

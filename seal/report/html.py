@@ -6,6 +6,7 @@ No clock, host or path gets into it, so the same rounds give the same bytes.
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import starmap
@@ -89,10 +90,8 @@ def _header(rounds: Sequence[Round], main: Sequence[Round]) -> str:
     ]
     if gain:
         tiles.insert(2, (f"{points(gain, '+')}", f"points gained, paired {interval(gain, '+')}"))
-    cells = "".join(
-        f'<div class="tile"><b>{escape(big)}</b><span class="small soft">{escape(small)}</span></div>'
-        for big, small in tiles
-    )
+    tile = '<div class="tile"><b>{}</b><span class="small soft">{}</span></div>'
+    cells = "".join(tile.format(*map(escape, texts)) for texts in tiles)
     line = " &rarr; ".join(escape(r.id) for r in main)
     more = f", {len(rounds) - len(main)} more in other branches" if len(rounds) > len(main) else ""
     return (
@@ -106,9 +105,7 @@ def _categories(rounds: Sequence[Round]) -> str:
     names = sorted({name for r in rounds for name in r.metrics.get("by_category", {})})
     if len(names) < 2:
         return ""
-    rows = []
-    for r in rounds:
-        rows.append((r.id, *(score(r.metrics.get("by_category", {}).get(name)) for name in names)))
+    rows = [(r.id, *(score(r.metrics.get("by_category", {}).get(name)) for name in names)) for r in rounds]
     return f"<h3>Strict score by category</h3>{_table(('round', *names), rows)}"
 
 
@@ -118,29 +115,21 @@ def _plots(rounds: Sequence[Round], main: Sequence[Round], tasks: Mapping[str, T
     def triple(estimate: Mapping[str, float] | None) -> plots.Interval | None:
         return (estimate["mean"], estimate["low"], estimate["high"]) if estimate and estimate.get("n", 1) else None
 
-    curves = [
-        [
-            plots.Point(r.id, r.metrics["total"]["rollouts"], triple(r.metrics["strict"]), triple(r.metrics.get("dev")))
-            for r in line
-            if triple(r.metrics["strict"])
-        ]
-        for line in sorted(lineages(list(rounds)), key=lambda line: line[-1] is not main[-1])
-    ]
-    pairs = [
-        (r.id, triple(r.metrics["strict"]), triple(r.metrics.get("on"))) for r in rounds if triple(r.metrics["strict"])
-    ]
+    measured = {
+        r.id: plots.Point(r.id, r.metrics["total"]["rollouts"], strict, *map(triple, map(r.metrics.get, ("dev", "on"))))
+        for r in rounds
+        if (strict := triple(r.metrics["strict"]))
+    }
+    lines = sorted(lineages(list(rounds)), key=lambda line: line[-1] is not main[-1])
+    curves = [[measured[r.id] for r in line if r.id in measured] for line in lines]
+    labels = [(r.id, r.metrics.get("labels", {})) for r in rounds]
+    failing = "Share of user turns that fail by themselves, by primary label; bare test rollouts."
+    adds = plots.mismatch([(point.round_id, point.strict, point.on) for point in measured.values()])
+    curve = plots.learning_curve([points for points in curves if points])
     figures = [
-        (
-            "Score over training",
-            "Band: 95% interval over test scenarios.",
-            plots.learning_curve([c for c in curves if c]),
-        ),
-        (
-            "What fails",
-            "Share of user turns that fail by themselves, by primary label; bare test rollouts.",
-            plots.label_shift([(r.id, r.metrics.get("labels", {})) for r in rounds]),
-        ),
-        ("What the interface still adds", "The same tasks with the interface off and on.", plots.mismatch(pairs)),
+        ("Score over training", "Band: 95% interval over test scenarios.", curve),
+        ("What fails", failing, plots.label_shift(labels)),
+        ("What the interface still adds", "The same tasks with the interface off and on.", adds),
     ]
     if cues := stored_uplifts(main, tasks, MOST_CUES):
         note = "From training rollouts, each of which may leave one cue out at random; best first."
@@ -155,22 +144,23 @@ def _figure(title: str, note: str, svg: str) -> str:
 def _round(r: Round, rounds: Sequence[Round], copying: str, is_open: bool) -> str:
     parent = next((other for other in rounds if other.id == r.parent), None)
     before = parent.interface if parent else InterfaceState()
-    body = [
-        _labels(r.metrics, parent.metrics.get("labels", {}) if parent else None),
-        _interface(before, r),
-    ]
-    spent = r.metrics.get("spent", {})
-    if spent:
-        said = ", ".join(
-            f"{name} {part['rollouts']:,} rollouts ({part['tokens']:,} tokens)" for name, part in spent.items()
-        )
-        body.append(f'<p class="small soft">Cost: {escape(said)}.</p>')
+    body = _labels(r.metrics, parent.metrics.get("labels", {}) if parent else None) + _interface(before, r)
+    if spent := r.metrics.get("spent", {}):
+        costs = (f"{name} {of['rollouts']:,} rollouts ({of['tokens']:,} tokens)" for name, of in spent.items())
+        body += _note(f"Cost: {', '.join(costs)}.")
     if copying:
-        body.append(f'<p class="small soft">{escape(copying)}.</p>')
+        body += _note(f"{copying}.")
     gain = r.metrics.get("gain", {}).get("parent")
-    said = f"{points(gain, '+')} points {interval(gain, '+')}" if gain else "start"
-    title = f'{escape(r.id)} <span class="soft">{escape(said)}</span>'
-    return f"<details{' open' if is_open else ''}><summary>{title}</summary>{''.join(body)}</details>"
+    change = f"{points(gain, '+')} points {interval(gain, '+')}" if gain else "start"
+    return _details(f'{escape(r.id)} <span class="soft">{escape(change)}</span>', body, is_open)
+
+
+def _note(text: str) -> str:
+    return f'<p class="small soft">{escape(text)}</p>'
+
+
+def _details(title: str, body: str, is_open: bool) -> str:
+    return f"<details{' open' if is_open else ''}><summary>{title}</summary>{body}</details>"
 
 
 def _labels(metrics: Mapping[str, Any], before: Mapping[str, float] | None) -> str:
@@ -205,10 +195,7 @@ def _cue(sign: str, item: Item) -> tuple[Any, ...]:
 
 
 def _episodes(main: Sequence[Round], tasks: Mapping[str, Task]) -> str:
-    if len(main) < 2:
-        return ""
-    before, after = (stored_episodes(r, tasks) for r in (main[0], main[-1]))
-    found = examples(before, after)
+    found = examples(*(stored_episodes(r, tasks) for r in (main[0], main[-1]))) if len(main) > 1 else []
     if not found:
         return ""
     first, last = main[0].id, main[-1].id
@@ -227,8 +214,7 @@ def _example(main: Sequence[Round], label: str, before: Episode, after: Episode,
     )
     task = before.task
     title = f"{escape(label)} {tag} <span class='soft small'>{escape(task.task_id)}, {escape(task.category)}</span>"
-    opened = " open" if is_open else ""
-    return f'<details{opened}><summary>{title}</summary><div class="pair">{columns}</div></details>'
+    return _details(title, f'<div class="pair">{columns}</div>', is_open)
 
 
 def _experiment(results: Results) -> str:
@@ -246,12 +232,11 @@ def _experiment(results: Results) -> str:
     ]  # fmt: skip
     drawn = "".join(_figure(*figure) for figure in figures)
     table = _table(*task_cells(results.summary)) + _table(*turn_cells(results.summary))
-    note = f'<p class="small soft">{escape(LEGEND)}</p>'
-    return f'<h3>{escape(results.name)}</h3>{table}{note}<div class="plots">{drawn}</div>'
+    return f'<h3>{escape(results.name)}</h3>{table}{_note(LEGEND)}<div class="plots">{drawn}</div>'
 
 
 def _transfer(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    return f'<h3>{escape(name)}</h3>{_table(*transfer_cells(rows))}<p class="small soft">{escape(TRANSFER_LEGEND)}</p>'
+    return f"<h3>{escape(name)}</h3>{_table(*transfer_cells(rows))}{_note(TRANSFER_LEGEND)}"
 
 
 def _proof(path: Path) -> str:
@@ -277,10 +262,11 @@ def _proof(path: Path) -> str:
 
 def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) -> str:
     params = root / "params.yaml"
+    digest = hashlib.sha256(params.read_bytes()).hexdigest()[:16] if params.exists() else ""
     splits = sorted({task.split for task in tasks.values()})
     counts = ", ".join(f"{sum(task.split == split for task in tasks.values())} {split}" for split in splits)
     rows = [
-        ("parameters", f"params.yaml sha256 {_digest(params)}" if params.exists() else "none"),
+        ("parameters", f"params.yaml sha256 {digest}" if digest else "none"),
         ("versions", ", ".join(_versions(PACKAGES))),
         ("tasks", counts or "none stored"),
         ("evaluation rollouts", f"{sum(r.metrics.get('evaluate', {}).get('rollouts', 0) for r in rounds):,}"),
@@ -291,17 +277,11 @@ def _provenance(root: Path, rounds: Sequence[Round], tasks: Mapping[str, Task]) 
     return _table(("what", "value"), rows, (0, 1), wrap=(1,))
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
 def _versions(packages: Iterable[str]) -> list[str]:
     found = []
     for package in packages:
-        try:
+        with suppress(PackageNotFoundError):
             found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
     return found
 
 

@@ -136,21 +136,14 @@ def _sdk_spans(rollout_id: str, spans: Sequence[Span], resource: Any) -> list[An
 
 
 def _sdk_metrics(points: Mapping[str, Points], resource: Any, at: int) -> Any:
-    from opentelemetry.sdk.metrics.export import (
-        Gauge,
-        Metric,
-        MetricsData,
-        NumberDataPoint,
-        ResourceMetrics,
-        ScopeMetrics,
-    )
+    from opentelemetry.sdk.metrics import export
 
     found = []
     for name, values in points.items():
         unit, description = METRICS[name]
-        gauge = Gauge([NumberDataPoint(attributes, at, at, value) for attributes, value in values])
-        found.append(Metric(name, description, unit, gauge))
-    return MetricsData([ResourceMetrics(resource, [ScopeMetrics(_scope(), found, "")], "")])
+        gauge = export.Gauge([export.NumberDataPoint(attributes, at, at, value) for attributes, value in values])
+        found.append(export.Metric(name, description, unit, gauge))
+    return export.MetricsData([export.ResourceMetrics(resource, [export.ScopeMetrics(_scope(), found, "")], "")])
 
 
 def _scope() -> Any:
@@ -168,23 +161,23 @@ def _export(exporter: Any, what: Any, endpoint: Endpoint) -> None:
         raise DependencyError("OTLP endpoint", f"{endpoint}: {said[0] if said else 'no answer'}", remedy)
 
 
-class _Kept(logging.Handler):
+class _Messages(logging.Handler):
     def __init__(self):
         super().__init__(logging.WARNING)
-        self.said: list[str] = []
+        self.texts: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(re.sub(r"^Transient error (.+) encountered while .*$", r"\1", record.getMessage()))
+        self.texts.append(re.sub(r"^Transient error (.+) encountered while .*$", r"\1", record.getMessage()))
 
 
 @contextmanager
 def _complaints() -> Iterator[list[str]]:
     """What the exporters log meanwhile."""
-    logger, kept = logging.getLogger("opentelemetry"), _Kept()
+    logger, handler = logging.getLogger("opentelemetry"), _Messages()
     before, logger.propagate = logger.propagate, False
-    logger.addHandler(kept)
+    logger.addHandler(handler)
     try:
-        yield kept.said
+        yield handler.texts
     finally:
-        logger.removeHandler(kept)
+        logger.removeHandler(handler)
         logger.propagate = before

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib
 from matplotlib import ticker
@@ -16,7 +17,8 @@ from matplotlib.patches import Rectangle
 
 Interval = tuple[float, float, float]  # mean, low, high, as shares
 
-INK, GREY, GRID = "#1f2933", "#7b8794", "#e4e7eb"
+STYLE = Path(__file__).with_name("plots.mplstyle")
+GREY, GRID = "#7b8794", "#e4e7eb"
 LINES = ("#0b6e99", "#c2571a", "#5b7f2b", "#8a4f9e", "#a3313f", "#3f6c51", "#b08900", "#5c6b7a", "#d06fa6", "#1b9e9e")
 LABEL_COLOURS: Mapping[str, str] = {
     "invalid_tool_call": "#8c2d04",
@@ -184,26 +186,8 @@ def confusion(labels: Sequence[str], counts: Mapping[tuple[str, str], int]) -> s
 @contextmanager
 def _figure(name: str, width: float, height: float):
     """(axes, one-element list that holds the SVG text after the block)."""
-    style = {
-        "svg.hashsalt": name,
-        "svg.fonttype": "none",
-        "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
-        "font.size": 9,
-        "text.color": INK,
-        "axes.labelcolor": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "axes.edgecolor": GREY,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "grid.linewidth": 0.8,
-        "lines.linewidth": 1.8,
-        "legend.fontsize": 8.5,
-    }
     svg: list[str] = []
-    with matplotlib.rc_context(style):
+    with matplotlib.rc_context({"svg.hashsalt": name}, STYLE):
         figure = Figure((width, height), layout="constrained")
         axes = figure.add_subplot()
         axes.grid(axis="y", color=GRID)

@@ -54,21 +54,12 @@ def _row(r: Round, parent: Mapping[str, Any] | None, movers: int) -> tuple[str, 
     cues = m["interface"]
     changed = f" (+{cues['added']} -{cues['retired']})" if parent else ""
     moved = label_movers(m.get("labels", {}), parent.get("labels", {}), movers) if parent else []
-    return (
-        r.id,
-        r.parent or NONE,
-        points(m["strict"]),
-        interval(m["strict"]),
-        points(gain, "+") if gain else "start" if not parent else NONE,
-        interval(gain, "+") if gain else "",
-        points(m.get("dev")),
-        points(m.get("on")),
-        points(m.get("mismatch"), "+"),
-        f"{cues['active']}{changed}",
-        f"{m['total']['rollouts']:,}",
-        compact(m["total"]["tokens"]),
-        ", ".join(f"{label} {100 * shift:+.1f}" for label, shift in moved) or NONE,
-    )
+    scores = points(m["strict"]), interval(m["strict"])
+    change = (points(gain, "+"), interval(gain, "+")) if gain else (NONE if parent else "start", "")
+    others = points(m.get("dev")), points(m.get("on")), points(m.get("mismatch"), "+")
+    cost = f"{m['total']['rollouts']:,}", compact(m["total"]["tokens"])
+    shifts = ", ".join(f"{label} {100 * shift:+.1f}" for label, shift in moved) or NONE
+    return (r.id, r.parent or NONE, *scores, *change, *others, f"{cues['active']}{changed}", *cost, shifts)
 
 
 def label_movers(now: Mapping[str, float], before: Mapping[str, float], most: int) -> list[tuple[str, float]]:

@@ -11,7 +11,7 @@ class DomainParams(Settings):
     """A built-in domain."""
 
     seed: int = ranged(0, 0)
-    "Of its generator of tasks."
+    "Seed of the generator of tasks."
     train: int = ranged(60, 1)
     "Scenarios to learn from; each has several tasks."
     dev: int = ranged(15, 0)
@@ -40,7 +40,7 @@ class BfclWebParams(Settings):
     """Hosts that pages may be fetched from; sources: those that the benchmark's notes name; *: every public one, as
     officially."""
     seconds: float = ranged(20.0, 0.1, 600.0)
-    "How long fetching one page may take."
+    "Seconds that fetching one page may take."
     max_bytes: int = ranged(2_000_000, 1)
     "Most bytes of one page."
 
@@ -56,7 +56,7 @@ class McpParams(Settings):
     state: str = ""
     "A tool of its own that the policy does not see: tells the public state as JSON."
     seconds: float = ranged(10.0, 0.1)
-    "How long a call may take."
+    "Seconds that a call may take."
     servers: int = ranged(8, 2, 256)
     "How many may run at once."
 
@@ -80,7 +80,7 @@ class CustomParams(Settings):
     version: int = ranged(1, 0)
     "Raise it when the tools or the tasks change, and DVC runs again what stands on them."
     seconds: float = ranged(1.0, 0.01, 600.0)
-    "Of computing that a call may take."
+    "Seconds of computing that a call may take."
     max_steps_per_turn: int = ranged(10, 1, 1000)
     "Outputs of the policy in one user turn."
     judge: JudgeParams = JudgeParams()
@@ -96,11 +96,11 @@ class Tau2Params(Settings):
     """Who plays the user: a script that does literally what it is told, a model behind an endpoint, or nobody (solo:
     the policy has both sides' tools; of telecom)."""
     url: OptionalUrl = ""
-    "Of the user's model: its server, OpenAI-compatible, up to /v1."
+    "The server of the user's model, OpenAI-compatible, up to /v1."
     model: str = ""
-    "The user's model by its name on that server."
+    "The model's name on that server."
     temperature: float = ranged(0.0, 0.0, 2.0)
-    "Of the user's model."
+    "The user model's; 0: always the most probable token."
     cache: str = ".seal/users"
     "The folder that keeps the answers."
 

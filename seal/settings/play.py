@@ -18,7 +18,7 @@ class CollectParams(Settings):
     mode: Mode = "full"
     "What of the interface an evolved rollout sees: all of it, the docs' part, the error messages' part, or nothing."
     temperature: float = ranged(1.0, 0.0, 10.0)
-    "Of the sampler; 0: the most probable token."
+    "The sampler's; 0: always the most probable token."
     max_action_tokens: int = ranged(24, 1)
     "Most tokens of one output of the policy."
     context: int = ranged(512, 16)
@@ -33,13 +33,13 @@ class EvaluateParams(Settings):
     """Held-out play: the interface off, and on where that is asked for."""
 
     split: Split = "test"
-    "Which tasks."
+    "Which tasks: those of this split."
     tasks: int = ranged(0, 0)
     "How many of them (0: all)."
     trials: int = ranged(1, 1, 1000)
     "Rollouts of each task."
     temperature: float = ranged(0.0, 0.0, 10.0)
-    "Of the sampler; 0: the most probable token."
+    "The sampler's; 0: always the most probable token."
     measure_on: bool = True
     "Whether the tasks are played with the interface on as well."
     max_action_tokens: int = ranged(24, 1)

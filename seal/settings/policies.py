@@ -11,14 +11,14 @@ class NanoParams(Settings):
     """The shipped nano policy, as it is."""
 
     kind: Literal["nano"] = "nano"
-    "Of the policy."
+    "Names this kind of policy."
 
 
 class ScriptedParams(Settings):
     """Policies without weights: the gold programs, or these with faults."""
 
     kind: Literal["scripted"] = "scripted"
-    "Of the policy."
+    "Names this kind of policy."
     variant: Literal["gold", "faulty"] = "gold"
     "Whether there are faults."
     format: Literal["words", "pythonic", "qwen_xml", "llama_json", "openai"] = "words"
@@ -35,11 +35,11 @@ class WarmStartParams(Settings):
     tasks: int = ranged(0, 0)
     "How many tasks (0: there is no warm start)."
     steps: int = ranged(40, 1)
-    "Updates."
+    "How many updates."
     lr: float = ranged(2e-4, 0.0, 1.0)
     "Learning rate."
     batch_tokens: int = ranged(8192, 1)
-    "Tokens of an update."
+    "Tokens of one update, about."
     max_tokens: int = ranged(0, 0)
     "Where a program is cut (0: nowhere)."
 
@@ -52,7 +52,7 @@ class ServeParams(Settings):
     key_env: str = ""
     "The environment variable that holds the server's key."
     seconds: float = ranged(600.0, 0.1)
-    "How long an answer may take."
+    "Seconds that an answer may take."
     parallel: int = ranged(64, 1, 4096)
     "Requests at once."
     adapters: str = ".seal/adapters"
@@ -67,11 +67,11 @@ class EndpointParams(Settings):
     model: str
     "The model's name on that server."
     kind: Literal["endpoint"] = "endpoint"
-    "Of the policy."
+    "Names this kind of policy."
     key_env: str = ""
     "The environment variable that holds the server's key."
     seconds: float = ranged(120.0, 0.1)
-    "How long an answer may take."
+    "Seconds that an answer may take."
     parallel: int = ranged(8, 1, 1024)
     "Requests at once."
     cache: str = ".seal/endpoint"
@@ -86,7 +86,7 @@ class HfParams(Settings):
     """A causal language model of transformers."""
 
     kind: Literal["hf"] = "hf"
-    "Of the policy."
+    "Names this kind of policy."
     base: str = "smollm2"
     "smollm2 (from the installed package), a hub name, or a local folder."
     revision: str = ""
@@ -94,9 +94,9 @@ class HfParams(Settings):
     train: Literal["lora", "full", "none"] = "lora"
     "A LoRA adapter (a new one does nothing yet), all weights, or nothing: the base as it is."
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    "Of the base; an adapter is kept in float32."
+    "Number format of the base; an adapter is kept in float32."
     lora_rank: int = ranged(16, 1, 1024)
-    "Of the adapter's matrices."
+    "Rank of the adapter's matrices."
     lora_alpha: int = ranged(32, 1)
     "The adapter counts `lora_alpha` / `lora_rank` times."
     max_result_tokens: int = ranged(96, 8)

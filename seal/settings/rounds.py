@@ -16,7 +16,7 @@ class RunParams(Settings):
     seed: int = ranged(0, 0)
     "Decides every draw."
     threads: int = ranged(1, 1, 256)
-    "Of torch; more change seconds, not bytes, on one machine."
+    "Threads of torch; more change seconds, not bytes, on one machine."
 
 
 class FlowParams(Settings):

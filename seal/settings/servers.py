@@ -20,6 +20,6 @@ class ModelServer(Settings):
     key_env: str = ""
     "The environment variable that holds the server's key."
     seconds: float = ranged(60.0, 0.1)
-    "How long an answer may take."
+    "Seconds that an answer may take."
     cache: str = ""
     "The folder that keeps the answers."

@@ -84,7 +84,7 @@ class TrainParams(Settings):
 
     # Over the round
     schedule: Annotated[Literal["constant", "linear"], Absent("constant")] = "linear"
-    "Of the learning rate over a round's updates: linear rises in the first tenth, then falls to 0."
+    "How the learning rate moves over a round's updates: linear rises in the first tenth, then falls to 0."
     epsilon_high: Annotated[float, Absent(0.0)] = ranged(1.0, 0.0, 1000.0)
     """The ratio is clipped above 1 + `epsilon_high` (0: 1 + epsilon); of cispo, the most it weighs. So what a cue made
     possible and the bare policy finds improbable is learned all the same."""

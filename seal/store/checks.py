@@ -3,7 +3,7 @@
 What costs more, and what spans tables, is in seal.store.contracts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import get_args
 
 import pyarrow as pa
@@ -45,7 +45,7 @@ def check(table: pa.Table, name: str) -> None:
     """Raise ContractError for the first thing that is wrong with a table of the kind `name`."""
     kind = TABLES[name]
     if tuple(table.column_names) != kind.names:
-        raise ContractError(f"table {name}", _columns(kind.names, table.column_names), _RERUN)
+        raise ContractError(f"table {name}", column_fault(kind.names, table.column_names), _RERUN)
     for field in kind.schema:
         if table.schema.field(field.name).type != field.type:
             found = table.schema.field(field.name).type
@@ -62,7 +62,8 @@ def check(table: pa.Table, name: str) -> None:
         raise ContractError(f"table {name}, key {', '.join(kind.key)}", f"more than one row for {twice}", _RERUN)
 
 
-def _columns(wanted: Sequence[str], found: Sequence[str]) -> str:
+def column_fault(wanted: Iterable[str], found: Iterable[str]) -> str:
+    """How the columns `found` differ from those that are `wanted`."""
     missing, more = sorted({*wanted} - {*found}), sorted({*found} - {*wanted})
     parts = [f"without {', '.join(missing)}" if missing else "", f"unknown {', '.join(more)}" if more else ""]
     return "; ".join(filter(None, parts)) or "columns in another order"

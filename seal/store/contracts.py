@@ -48,20 +48,16 @@ def validate_round(folder: Path, parent: Path | None = None, tasks: Path | None 
     Raises ContractError for the first expectation that fails, ArtifactError for a table that is missing or broken.
     """
     con, there = _load(folder, parent, tasks)
-    rows, failed = [], []
-    with _Validator() as validator:
-        for group, names in there.items():
-            for name in names:
-                dataset = f"{GROUPS[group][name]}/{name}"
-                expectations = list(expectations_of(name, group, _known(con, group)))
-                frame = _frame(con, group, name, expectations)
-                for expectation, result in zip(
-                    expectations, validator(dataset, name, frame, expectations), strict=True
-                ):
-                    row = _row(folder.name, dataset, expectation, len(frame), result)
-                    rows.append(row)
-                    if not row["success"]:
-                        failed.append((row, result))
+    rows, failed, validate = [], [], _Validator()
+    for group, name in ((group, name) for group, names in there.items() for name in names):
+        dataset = f"{GROUPS[group][name]}/{name}"
+        expectations = list(expectations_of(name, group, _known(con, group)))
+        frame = _frame(con, group, name, expectations)
+        for expectation, result in zip(expectations, validate(dataset, name, frame, expectations), strict=True):
+            row = _row(folder.name, dataset, expectation, len(frame), result)
+            rows.append(row)
+            if not row["success"]:
+                failed.append((row, result))
     if failed:
         raise _error(*failed[0], [row for row, _ in failed])
     return sorted(rows, key=lambda row: tuple(row[name] for name in TABLES["validation"].key))
@@ -88,17 +84,13 @@ def expectations_of(name: str, group: str, known: frozenset[str]) -> Iterator[Ex
 class _Validator:
     """Great Expectations, quiet: no progress bars, no analytics, nothing on disk."""
 
-    def __enter__(self) -> "_Validator":
+    def __init__(self):
         os.environ["GX_ANALYTICS_ENABLED"] = "false"
         import great_expectations as gx
 
-        self._gx, self._context = gx, gx.get_context(mode="ephemeral")
-        self._context.variables.progress_bars = {"globally": False, "metric_calculations": False}
-        self._source = self._context.data_sources.add_pandas("tables")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._context = self._source = None
+        context = gx.get_context(mode="ephemeral")
+        context.variables.progress_bars = {"globally": False, "metric_calculations": False}
+        self._gx, self._source = gx, context.data_sources.add_pandas("tables")
 
     def __call__(
         self, dataset: str, name: str, frame: "pd.DataFrame", expectations: Sequence[Expectation]
@@ -168,9 +160,9 @@ def _frame(
 ) -> "pd.DataFrame":
     """The table without its nested columns, with a column of truth per claim."""
     claims = {claim.says: claim.sql for claim in claims_of(name)}
-    asked = [e.arguments["column"] for e in expectations if e.arguments.get("column") in claims]
+    checked = [e.arguments["column"] for e in expectations if e.arguments.get("column") in claims]
     columns = [_column(*column) for column in TABLES[name].columns if not pa.types.is_nested(column[1])]
-    columns += [f'coalesce(({claims[says]}), false) AS "{says}"' for says in asked]
+    columns += [f'coalesce(({claims[says]}), false) AS "{says}"' for says in checked]
     con.execute(f"SET search_path = '{group},main'")
     return con.execute(f"SELECT {', '.join(columns)} FROM {group}.{name} t ORDER BY ALL").df()
 

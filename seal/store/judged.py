@@ -7,19 +7,8 @@ from typing import Any
 from seal.core.errors import ArtifactError
 from seal.core.judged import Judged
 from seal.core.types import Diagnosis, Rollout, Verdict
+from seal.store import tables
 from seal.store.schemas import OF_TRAINING
-from seal.store.tables import (
-    check_counts,
-    diagnoses_of,
-    outcomes_of,
-    rollouts_of,
-    rows_of_diagnoses,
-    rows_of_outcomes,
-    rows_of_rollouts,
-    rows_of_verdicts,
-    verdicts_of,
-    write_table,
-)
 
 
 def read_training(train: Path) -> list[Judged]:
@@ -52,23 +41,23 @@ def read_judged(collect: Path, verify: Path, diagnose: Path, trains: bool = True
     """
     if trains and not (path := collect / "tokens.parquet").exists():
         raise ArtifactError("table", path, "run the stage that writes it, or `dvc checkout`")
-    rollouts, outcomes = rollouts_of(collect), outcomes_of(verify)
-    verdicts, diagnoses = verdicts_of(verify, rollouts), diagnoses_of(diagnose)
+    rollouts, outcomes = tables.rollouts_of(collect), tables.outcomes_of(verify)
+    verdicts, diagnoses = tables.verdicts_of(verify, rollouts), tables.diagnoses_of(diagnose)
     ids = [r.rollout_id for r in rollouts]
-    check_counts(verify / "outcomes.parquet", dict.fromkeys(outcomes, 1), dict.fromkeys(ids, 1), "trajectories")
+    tables.check_counts(verify / "outcomes.parquet", dict.fromkeys(outcomes, 1), dict.fromkeys(ids, 1), "trajectories")
     turns = {id_: len(found) for id_, found in verdicts.items()}
     labelled = {id_: sum(d.primary for d in found) for id_, found in diagnoses.items()}
-    check_counts(diagnose / "diagnoses.parquet", labelled, turns, "verdicts")
+    tables.check_counts(diagnose / "diagnoses.parquet", labelled, turns, "verdicts")
     return judged_of(rollouts, verdicts, diagnoses, outcomes)
 
 
 def write_judged(folder: Path, judged: Sequence[Judged], round_id: str, phase: str, **more: Any) -> None:
     """All tables of played, verified and diagnosed rollouts in one folder; `more` as for rows_of_rollouts."""
     rollouts = [j.rollout for j in judged]
-    tables = rows_of_rollouts(rollouts, round_id, phase, **more)
-    tables["verdicts"] = rows_of_verdicts({j.rollout.rollout_id: j.verdicts for j in judged}, round_id, phase)
-    tables["diagnoses"] = rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, phase)
+    rows = tables.rows_of_rollouts(rollouts, round_id, phase, **more)
+    rows["verdicts"] = tables.rows_of_verdicts({j.rollout.rollout_id: j.verdicts for j in judged}, round_id, phase)
+    rows["diagnoses"] = tables.rows_of_diagnoses({j.rollout.rollout_id: j.diagnoses for j in judged}, round_id, phase)
     outcomes = {j.rollout.rollout_id: (j.success, j.progress) for j in judged}
-    tables["outcomes"] = rows_of_outcomes(rollouts, outcomes, round_id, phase)
-    for name, rows in tables.items():
-        write_table(folder / f"{name}.parquet", name, rows)
+    rows["outcomes"] = tables.rows_of_outcomes(rollouts, outcomes, round_id, phase)
+    for name, of_table in rows.items():
+        tables.write_table(folder / f"{name}.parquet", name, of_table)

@@ -14,6 +14,10 @@ from seal.store.schemas import TABLES
 
 Row = dict[str, Json]
 _BARE = ("prompt_ids", "completion_ids", "loss_mask")
+_TASK = ("env", "task_id", "category", "scenario_id", "split", "known_bad")
+_ROLLOUT = ("task_id", "sample", "seed", "policy_hash", "interface_hash", "stop_reason")
+_ITEM = ("kind", "target", "text", "born_in", "support", "status")
+_STEP = ("turn", "step", "text")
 _VERDICT = ("turn", "state_ok", "response_ok", "valid", "confidence")
 _DIAGNOSIS = ("turn", "label", "detail", "primary", "root", "tool", "parameter", "step")
 
@@ -39,74 +43,46 @@ def escape_surrogates(value: Any) -> Any:
 def task_row(task: Task) -> Row:
     """The initial state keeps its order, since an environment may list it."""
     return {
-        "env": task.env,
-        "task_id": task.task_id,
-        "category": task.category,
-        "scenario_id": task.scenario_id,
-        "split": task.split,
+        **fields_of(task, _TASK),
         "turns": [{"message": turn.message, "gold": _call_rows(turn.gold)} for turn in task.turns],
         "initial_state": to_json(task.initial_state, sort=False),
         "toolset": list(task.toolset),
         "holdout": to_json(task.holdout),
-        "known_bad": task.known_bad,
     }
 
 
 def task_of(row: Row) -> Task:
     return Task(
-        task_id=row["task_id"],
-        env=row["env"],
-        category=row["category"],
-        scenario_id=row["scenario_id"],
-        split=row["split"],
+        **{name: row[name] for name in _TASK},
         turns=tuple(UserTurn(turn["message"], _calls_of(turn["gold"])) for turn in row["turns"]),
         initial_state=json.loads(row["initial_state"]),
         toolset=tuple(row["toolset"]),
         holdout=json.loads(row["holdout"]),
-        known_bad=row["known_bad"],
     )
 
 
 def trajectory_row(r: Rollout, task: Task | None) -> Row:
     """Without its task, category and n_turns are null."""
     return {
-        "task_id": r.task_id,
+        **fields_of(r, _ROLLOUT),
         "category": task.category if task else None,
-        "sample": r.sample,
-        "seed": r.seed,
-        "policy_hash": r.policy_hash,
-        "interface_hash": r.interface_hash,
         "interface_mode": r.mode,
         "dropped_item": r.dropped,
         "n_turns": len(task.turns) if task else None,
         "n_turns_reached": max((step.turn for step in r.steps), default=-1) + 1,
         "n_steps": len(r.steps),
         "n_tokens": sum(r.tokens.loss_mask),
-        "stop_reason": r.stop_reason,
     }
 
 
 def rollout_of(row: Row, steps: Sequence[Step], tokens: Tokens) -> Rollout:
-    return Rollout(
-        rollout_id=row["rollout_id"],
-        task_id=row["task_id"],
-        sample=row["sample"],
-        seed=row["seed"],
-        mode=row["interface_mode"],
-        policy_hash=row["policy_hash"],
-        interface_hash=row["interface_hash"],
-        steps=tuple(steps),
-        stop_reason=row["stop_reason"],
-        dropped=row["dropped_item"],
-        tokens=tokens,
-    )
+    own = {name: row[name] for name in ("rollout_id", *_ROLLOUT)}
+    return Rollout(**own, mode=row["interface_mode"], dropped=row["dropped_item"], steps=tuple(steps), tokens=tokens)
 
 
 def step_row(step: Step) -> Row:
     return {
-        "turn": step.turn,
-        "step": step.step,
-        "text": step.text,
+        **fields_of(step, _STEP),
         "calls": _call_rows(step.calls),
         "errors": [{"kind": error.kind, "message": error.message} for error in step.errors],
         "results": [{"shown": r.shown, "raw": r.raw, "error_kind": r.error_kind} for r in step.results],
@@ -115,9 +91,7 @@ def step_row(step: Step) -> Row:
 
 def step_of(row: Row) -> Step:
     return Step(
-        turn=row["turn"],
-        step=row["step"],
-        text=row["text"],
+        **{name: row[name] for name in _STEP},
         calls=_calls_of(row["calls"]),
         errors=tuple(CallError(**error) for error in row["errors"]),
         results=tuple(Result(**result) for result in row["results"]),
@@ -155,16 +129,11 @@ def diagnosis_of(row: Row) -> Diagnosis:
 def item_row(item: Any, count: Callable[[str], int], uplift: Mapping[str, Json]) -> Row:
     """`item`: seal.interface.state.Item; `uplift`: its row of seal.evolve.uplift, or nothing."""
     return {
+        **fields_of(item, _ITEM),
         "item": item.id,
-        "kind": item.kind,
-        "target": item.target,
         "place": item.where,
-        "text": item.text,
         "tokens": count(item.text),
-        "born_in": item.born_in,
         "label": str(item.label),
-        "support": item.support,
-        "status": item.status,
         "evidence": to_json(item.evidence),
         **{name: uplift.get(name) for name in TABLES["interface_items"].optional},
     }

@@ -10,7 +10,7 @@ import pyarrow as pa
 from seal.core.errors import ArtifactError, ContractError
 from seal.core.types import Diagnosis, Json, Rollout, Task, Tokens, Verdict
 from seal.store import rows as nouns
-from seal.store.checks import check
+from seal.store.checks import check, column_fault
 from seal.store.parquet import read_parquet, write_parquet
 from seal.store.schemas import TABLES
 
@@ -26,9 +26,8 @@ def write_table(path: Path, name: str, rows: Iterable[Mapping[str, Json]], **sam
     rows = [{**same, **row} for row in rows]
     for row in rows:
         if row.keys() != set(kind.names):
-            missing, more = sorted(set(kind.names) - row.keys()), sorted(row.keys() - set(kind.names))
-            said = "; ".join(f"{what} {', '.join(of)}" for what, of in (("without", missing), ("unknown", more)) if of)
-            raise ContractError(f"row of table {name}", said, f"its columns are {', '.join(kind.names)}")
+            fault = column_fault(kind.names, row)
+            raise ContractError(f"row of table {name}", fault, f"its columns are {', '.join(kind.names)}")
     try:
         table = _table(rows, kind.schema)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

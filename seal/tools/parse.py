@@ -21,7 +21,7 @@ from seal.tools.literal import MAX_TEXT, NotACall, call_of, storable, tree_of
 from seal.tools.schema import Signature, coerce, signature_of
 
 Found = tuple[list[Call], list[CallError]]
-Note = repair.Note | None  # told the name of each repair; None: strict, nothing is repaired
+OnRepair = repair.OnRepair | None  # told the name of each repair; None: strict, nothing is repaired
 MAX_PIECES = 1000  # calls of one output that are read: a bound on time
 END_OF_TURN = "done"  # of the words format
 END_OF_THOUGHT = "</think>"  # what stands before it is no part of the answer, as officially
@@ -51,20 +51,20 @@ def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "l
     return Parsed(tuple(calls), tuple(errors), ends, tuple(dict.fromkeys(repairs)))
 
 
-def _pythonic(text: str, signature: Signature, note: Note) -> Found:
+def _pythonic(text: str, signature: Signature, on_repair: OnRepair) -> Found:
     body = text.strip("` \t\r\n")
-    found = _call_list(body, signature, note)
-    if note is None or found[0]:
+    found = _call_list(body, signature, on_repair)
+    if on_repair is None or found[0]:
         return found
     for mend, name in ((repair.calls_on_lines, repair.SEPARATORS), (repair.call_list_in, repair.SURROUNDING)):
         inner = mend(body)
-        if inner and inner != body and (again := _call_list(inner, signature, note))[0]:
-            note(name)
+        if inner and inner != body and (again := _call_list(inner, signature, on_repair))[0]:
+            on_repair(name)
             return again
     return found
 
 
-def _call_list(body: str, signature: Signature, note: Note) -> Found:
+def _call_list(body: str, signature: Signature, on_repair: OnRepair) -> Found:
     if not body.startswith("[") and not _CALL_START.match(body):
         return [], []
     # The official decoder adds what is missing of the outer brackets.
@@ -75,32 +75,33 @@ def _call_list(body: str, signature: Signature, note: Note) -> Found:
         if _ASIDE.match(body):
             return [], []
         return [], [CallError(error.kind, str(error))]
-    nodes = getattr(tree, "elts", [tree])
-    if note is None and not all(isinstance(node, ast.Call) for node in nodes):  # then officially nothing of it runs
+    nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple | ast.Set) else [tree]
+    if on_repair is None and not all(isinstance(node, ast.Call) for node in nodes):  # then officially nothing runs
         return [], [CallError("syntax", "a list of other things than calls")]
     found = _collect(nodes, lambda node: call_of(node, signature))
-    if note and found[1]:
+    if on_repair and found[1]:
         again = _collect(nodes, lambda node: call_of(node, signature, repair.CONSTANTS))
         if len(again[1]) < len(found[1]):
-            note(repair.JSON_NAMES)
+            on_repair(repair.JSON_NAMES)
             return again
     return found
 
 
-def _qwen_xml(text: str, signature: Signature, note: Note) -> Found:
+def _qwen_xml(text: str, signature: Signature, on_repair: OnRepair) -> Found:
     def read(match: re.Match) -> Call:
         if match[2]:
-            return _call_of_json(_json(match[1], note), ("arguments", "parameters"), note)
-        if not note:
+            return _call_of_json(_json(match[1], on_repair), ("arguments", "parameters"), on_repair)
+        if not on_repair:
             raise NotACall("truncated", "a <tool_call> is never closed")
-        call = _call_of_json(repair.json_value(match[1], note, closed=False), ("arguments", "parameters"), note)
-        note(repair.UNCLOSED_TAG)
+        value = repair.json_value(match[1], on_repair, closed=False)
+        call = _call_of_json(value, ("arguments", "parameters"), on_repair)
+        on_repair(repair.UNCLOSED_TAG)
         return call
 
     return _collect(_TAG.finditer(text), read)
 
 
-def _llama_json(text: str, signature: Signature, note: Note) -> Found:
+def _llama_json(text: str, signature: Signature, on_repair: OnRepair) -> Found:
     body = text.strip().removeprefix("<|python_tag|>").removesuffix("<|eom_id|>").removesuffix("<|eot_id|>").strip()
     if not body.startswith(("{", "[")):
         return [], []
@@ -112,22 +113,22 @@ def _llama_json(text: str, signature: Signature, note: Note) -> Found:
             at = _GAP.match(body, at).end()
     except (ValueError, RecursionError) as error:
         told = str(error) if isinstance(error, NotACall) else repair.NO_JSON
-        if note is None:
+        if on_repair is None:
             return [], [CallError("syntax", told)]
         try:
-            value = repair.json_value(body, note, closed=False)
+            value = repair.json_value(body, on_repair, closed=False)
         except NotACall:
             return [], [CallError("syntax", told)]
         pieces = value if isinstance(value, list) else [value]
-    return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments"), note))
+    return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments"), on_repair))
 
 
-def _openai(text: str, signature: Signature, note: Note) -> Found:
+def _openai(text: str, signature: Signature, on_repair: OnRepair) -> Found:
     body = text.strip()
     if not body.startswith(("{", "[")):
         return [], []
     try:
-        value = _json(body, note)
+        value = _json(body, on_repair)
     except NotACall as error:
         return [], [CallError(error.kind, str(error))]
     if isinstance(value, dict):
@@ -138,13 +139,13 @@ def _openai(text: str, signature: Signature, note: Note) -> Found:
     def read(entry: Json) -> Call:
         function = entry.get("function", entry) if isinstance(entry, dict) else entry
         if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-            function = function | {"arguments": _json(function["arguments"] or "{}", note)}
-        return _call_of_json(function, ("arguments",), note)
+            function = function | {"arguments": _json(function["arguments"] or "{}", on_repair)}
+        return _call_of_json(function, ("arguments",), on_repair)
 
     return _collect(value if isinstance(value, list) else [value], read)
 
 
-def _words(text: str, signature: Signature, note: Note) -> Found:
+def _words(text: str, signature: Signature, on_repair: OnRepair) -> Found:
     if text.strip() == END_OF_TURN:
         return [], []
 
@@ -165,7 +166,7 @@ def _words(text: str, signature: Signature, note: Note) -> Found:
     return _collect(text.split(" ; "), read)
 
 
-READERS: dict[str, Callable[[str, Signature, Note], Found]] = {
+READERS: dict[str, Callable[[str, Signature, OnRepair], Found]] = {
     "pythonic": _pythonic,
     "qwen_xml": _qwen_xml,
     "llama_json": _llama_json,
@@ -218,20 +219,20 @@ def _collect(pieces: Any, read: Callable[[Any], Call]) -> Found:
     return calls, errors
 
 
-def _json(text: str, note: Note) -> Json:
-    return repair.json_value(text, note) if note else repair.read_json(text)
+def _json(text: str, on_repair: OnRepair) -> Json:
+    return repair.json_value(text, on_repair) if on_repair else repair.read_json(text)
 
 
-def _call_of_json(value: Json, keys: tuple[str, ...], note: Note) -> Call:
+def _call_of_json(value: Json, keys: tuple[str, ...], on_repair: OnRepair) -> Call:
     if not isinstance(value, dict):
         raise NotACall("not_object", f"a call must be an object, not {type(value).__name__}")
     name = value.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise NotACall("bad_name", f"{str(name)[:60]!r} is no tool name")
     arguments = next((value[key] for key in keys if key in value), {})
-    if note and isinstance(arguments, str):
-        arguments = repair.json_value(arguments or "{}", note)
-        note(repair.ARGUMENTS_AS_TEXT)
+    if on_repair and isinstance(arguments, str):
+        arguments = repair.json_value(arguments or "{}", on_repair)
+        on_repair(repair.ARGUMENTS_AS_TEXT)
     if not isinstance(arguments, dict):
         raise NotACall("not_object", f"arguments must be an object, not {type(arguments).__name__}")
     if not all(isinstance(key, str) for key in arguments):

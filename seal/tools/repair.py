@@ -12,7 +12,7 @@ from types import MappingProxyType
 from seal.core.types import Json
 from seal.tools.literal import NotACall, literal, tree_of
 
-Note = Callable[[str], None]  # called with the name of a repair
+OnRepair = Callable[[str], None]  # called with the name of a repair
 
 SURROUNDING = "surrounding_text"  # prose or a code fence around a list of calls
 SEPARATORS = "separators"  # calls on lines of their own instead of in a list
@@ -47,7 +47,7 @@ def calls_on_lines(text: str) -> str | None:
     return f"[{', '.join(line.rstrip(',;') for line in lines)}]"
 
 
-def json_value(text: str, note: Note, closed: bool = True) -> Json:
+def json_value(text: str, on_repair: OnRepair, closed: bool = True) -> Json:
     """JSON as lenient readers of calls take it. Raises NotACall. `closed`: the writer has ended the call otherwise."""
     try:
         return read_json(text)
@@ -56,7 +56,7 @@ def json_value(text: str, note: Note, closed: bool = True) -> Json:
     if closed and (whole := _with_closers(text)) is not None:
         try:
             value = read_json(whole)
-            note(MISSING_BRACE)
+            on_repair(MISSING_BRACE)
             return value
         except NotACall:
             pass
@@ -64,7 +64,7 @@ def json_value(text: str, note: Note, closed: bool = True) -> Json:
         value = literal(tree_of(text), CONSTANTS)
     except NotACall:
         raise first from None
-    note(PYTHON_LITERAL)
+    on_repair(PYTHON_LITERAL)
     return value
 
 

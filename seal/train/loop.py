@@ -47,7 +47,7 @@ class TrainResult:
     replay: list[TrainRow] = field(default_factory=list)
 
 
-def train_round(
+def _old_train_round(
     policy: Any,
     env: Environment,
     collected: Sequence[Judged],
@@ -261,3 +261,40 @@ class Loop:
         self.result.curve.append(row["curve"])
         if self.on_progress:
             self.on_progress(row["curve"])
+
+
+@dataclass(frozen=True, slots=True)
+class OnPolicy:
+    env: Environment
+    interface: InterfaceState
+    collect_params: Any
+    priority: Sequence[str]
+    key: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    factors: Factors = Factors()
+    replay: Sequence[TrainRow] = ()
+    reference: Any = None
+
+
+def train_round(policy, collected, play, params, before, resume_dir=None, on_progress=None):
+    key = play.key
+    return _old_train_round(
+        policy,
+        play.env,
+        collected,
+        play.interface,
+        play.collect_params,
+        params,
+        play.priority,
+        key.id,
+        key.depth,
+        key.run_seed,
+        before.factors,
+        resume_dir,
+        on_progress,
+        before.reference,
+        before.replay,
+    )

@@ -20,19 +20,13 @@ from typing import BinaryIO
 
 from filelock import FileLock
 
-from seal.core.errors import (
-    ArtifactError,
-    ContractError,
-    DependencyError,
-    MachineError,
-    ParamError,
-    RoundError,
-    SealError,
-    clear,
-)
+from seal.core import errors
 
 ERROR_FILE = "SEAL_ERROR_FILE"  # environment variable: where a stage writes its SealError for the process that runs DVC
-_KINDS = (ParamError, ArtifactError, ContractError, RoundError, DependencyError, MachineError)
+_KINDS = (
+    *(errors.ParamError, errors.ArtifactError, errors.ContractError),
+    *(errors.RoundError, errors.DependencyError, errors.MachineError),
+)
 _ERRORS = {kind.__name__: kind for kind in _KINDS}
 _PRINTED = re.compile(r"^error: (.+?): (.*)\n  -> (.*)$", re.MULTILINE)  # by a stage that could not write ERROR_FILE
 QUIET = {
@@ -45,7 +39,7 @@ _GRACE = 5.0  # seconds between asking and killing
 _WATCH = f'read -r _; kill -TERM "-$0" && sleep {_GRACE:g} && kill -KILL "-$0"'
 
 
-class StageError(SealError):
+class StageError(errors.SealError):
     """A stage failed with something that is not one of our errors: a fault of the code or of the machine."""
 
 
@@ -171,7 +165,7 @@ def _read(pipe: BinaryIO, lines: deque[str], show: bool) -> None:
         lines.append(part.decode(errors="replace"))
 
 
-def _failure(targets: Sequence[str], output: list[str], error_file: Path) -> SealError:
+def _failure(targets: Sequence[str], output: list[str], error_file: Path) -> errors.SealError:
     try:
         said = json.loads(error_file.read_text())
         return _ERRORS.get(said["kind"], StageError)(said["thing"], said["value"], said["remedy"])
@@ -179,19 +173,19 @@ def _failure(targets: Sequence[str], output: list[str], error_file: Path) -> Sea
         pass
     name = ", ".join(targets)
     tail = "\n".join(line for line in output if line.strip()).strip()[-2000:]
-    errors = [line for line in output if line.startswith("ERROR: ")]
-    if told := _PRINTED.search("\n".join(output)):
-        return MachineError(*told.groups())
+    failures = [line for line in output if line.startswith("ERROR: ")]
+    if found := _PRINTED.search("\n".join(output)):
+        return errors.MachineError(*found.groups())
     with suppress(RuntimeError):
-        return clear(RuntimeError("\n".join(errors)))
-    if any(words in line for line in errors for words in ("missing data 'source'", "does not exist", "No such file")):
-        return ArtifactError(f"stage {name}", tail, "run the stages before it, or `dvc checkout`")
+        return errors.as_seal_error(RuntimeError("\n".join(failures)))
+    if any(words in line for line in failures for words in ("missing data 'source'", "does not exist", "No such file")):
+        return errors.ArtifactError(f"stage {name}", tail, "run the stages before it, or `dvc checkout`")
     if "Stage" in tail and "not found" in tail:
-        return RoundError(f"stage {name}", tail, "see `seal round list`")
+        return errors.RoundError(f"stage {name}", tail, "see `seal round list`")
     return StageError(f"stage {name}", tail or "failed without a word", f"run it alone: dvc repro -s {targets[0]}")
 
 
-def write_error(error: SealError) -> bool:
+def write_error(error: errors.SealError) -> bool:
     """For stages: hand the error to the process that runs DVC. False when there is none (then print it)."""
     if not (path := os.environ.get(ERROR_FILE)):
         return False

@@ -1,13 +1,15 @@
-"""The tree of rounds: who descends from whom, how deep, and where files lie. Pure but for `find_root`."""
+"""The tree of rounds: who descends from whom, how deep, where files lie, and what a round scored."""
 
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from seal.core.errors import RoundError
+from seal.core.errors import RoundError, mended_by
 from seal.settings.params import Params, check_trains
 from seal.settings.rounds import Round, Start
+from seal.store.files import NUMBER, read_json
 
 STAGES = ("collect", "verify", "diagnose", "evolve_interface", "train", "evaluate")  # of a round, in order
 START_STAGES = ("start", "evaluate_start")
@@ -97,3 +99,15 @@ class Lineage:
 def diagnosed_rounds(root: Path, rounds: Iterable[str]) -> list[str]:
     """Those of `rounds` whose collected rollouts have been diagnosed, whether or not their tables are whole."""
     return [name for name in rounds if path_of(root, name, "diagnose").is_dir()]
+
+
+def read_metrics(root: Path, round_id: str) -> dict[str, Any] | None:
+    """metrics.json of a round, checked as far as everyone reads it; None when the round has not been evaluated.
+
+    Raises ArtifactError for a broken or lost file.
+    """
+    path = path_of(root, round_id, "metrics.json")
+    if not path.exists() and not path_of(root, round_id, "evaluate").is_dir():
+        return None
+    with mended_by(f"take it from git again: git checkout -- {path}; or run the round again"):
+        return read_json(path, {"strict": dict.fromkeys(("mean", "low", "high"), NUMBER)})

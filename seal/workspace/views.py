@@ -18,12 +18,12 @@ from seal.core.errors import PLAY, ArtifactError, ParamError, RoundError
 from seal.settings.params import load_params
 from seal.store.schemas import OF_ROUND, OF_START, OF_TRAINING, TABLES
 from seal.workspace.derived_views import DERIVED
-from seal.workspace.lineage import Lineage as Tree
+from seal.workspace.lineage import Lineage
 
 if TYPE_CHECKING:
     import duckdb
 
-Lineage = Iterable[tuple[str, str, int]]  # (round, its parent or "", depth), parents before children
+Places = Iterable[tuple[str, str, int]]  # (round, its parent or "", depth), parents before children
 MEND = "`dvc checkout`, or run its stage again"
 _OF_COLLECTED = ("collect", "verify", "diagnose")  # folders about the same rollouts
 _NOT_THERE = re.compile(r"Table with name no_(\w+) does not exist")  # what a view over a damaged table stands on
@@ -35,12 +35,12 @@ def open_root(root: Path) -> "duckdb.DuckDBPyConnection":
         raise ArtifactError("tables", root / "data", "run `seal run` first, or name the workspace with --root")
     lineage: list[tuple[str, str, int]] = []
     if (root / "params.yaml").is_file():
-        tree = Tree(load_params(root / "params.yaml"))
+        tree = Lineage(load_params(root / "params.yaml"))
         lineage = [(name, tree.parent(name), depth) for name, depth in tree.walk()]
     return connect(root, lineage)
 
 
-def connect(root: Path, lineage: Lineage = ()) -> "duckdb.DuckDBPyConnection":
+def connect(root: Path, lineage: Places = ()) -> "duckdb.DuckDBPyConnection":
     """A connection with all views over root/data; closed to other files, to the network and to settings.
 
     A question that reads a table with a file that cannot be opened ends in an ArtifactError, however it reads it: the

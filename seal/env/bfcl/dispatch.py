@@ -3,10 +3,11 @@
 import copy
 import json
 from collections.abc import Collection
+from operator import methodcaller
 from typing import Any
 
 from seal.core.types import Call, Result
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 FAILED = "Error during execution: "
 FORBIDDEN = frozenset(("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"))
@@ -19,7 +20,7 @@ def called(owner: Any, tools: Collection[str], call: Call) -> Result:
     if call.name not in tools:
         return result_of(f"{FAILED}name '{call.name}' is not defined", "unknown_tool")
     try:
-        return result_of(worded(getattr(owner, call.name)(**copy.deepcopy(dict(call.arguments)))))
+        return result_of(worded(methodcaller(call.name, **copy.deepcopy(dict(call.arguments)))(owner)))
     except Exception as error:  # whatever the tool raises is what the policy reads, as officially
         raw = f"{FAILED}{error}"
         return result_of(raw, error_kind(raw) or "other")

@@ -114,7 +114,7 @@ class ReusingSession(BfclSession):
         place = self._places.get(name, LEFT)
         if place != LEFT:
             known = self._runs[name]
-            if place < len(known.keys) and known.keys[place] == (tool, repr(arguments)) and not self._spent():
+            if place < len(known.keys) and known.keys[place] == (tool, repr(arguments)) and not self._exhausted():
                 self._places[name] = place + 1
                 raw = known.results[place]
                 return raw, RAISED if raw.startswith(FAILED) else None

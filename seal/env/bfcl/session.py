@@ -17,7 +17,7 @@ from seal.env.bfcl.dispatch import FAILED, FORBIDDEN, worded
 from seal.env.bfcl.values import SCALARS, copied, differences, public_state
 from seal.env.bfcl.world import instances, own_method, reaching, signatures
 from seal.env.limit import TimedOut, time_limit
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 _MPMATH = Lock()
 RAISED = "other"  # the kind of what a tool raised, where its text says no more
@@ -89,7 +89,7 @@ class BfclSession(Session):
         name = self._owners.get(tool)
         if name is None:
             return f"{FAILED}name '{tool}' is not defined", "unknown_tool"
-        if reason := self._spent() or bounds.refusal(tool, arguments):
+        if reason := self._exhausted() or bounds.refusal(tool, arguments):
             return FAILED + reason, "timeout" if reason == bounds.TIMED_OUT else RAISED
         return self._executed(name, tool, arguments)
 
@@ -121,7 +121,7 @@ class BfclSession(Session):
         method = self._own[tool] = own_method(part, name, self._long_context, tool, space)
         return method
 
-    def _spent(self) -> str:
+    def _exhausted(self) -> str:
         if self._calls >= bounds.MAX_CALLS:
             return bounds.TOO_MANY_CALLS
         return bounds.TOO_LONG_RESULTS if self._returned > bounds.MAX_RESULTS else ""
@@ -135,10 +135,10 @@ def owners(classes: tuple[str, ...]) -> Mapping[str, str]:
 
 def _read(value: Any) -> tuple[str, str | None]:
     """A returned value as text, and its error kind, None where that must be read from the text."""
-    return _remembered(value), "" if _fine(value) else None
+    return _cached_text(value), "" if _surely_no_error(value) else None
 
 
-def _remembered(value: Any) -> str:
+def _cached_text(value: Any) -> str:
     """`worded`, kept for a while: the rollouts of a task are told the same, and some records are long."""
     if type(value) is not dict:
         return worded(value)
@@ -153,7 +153,7 @@ def _json(value: bytes) -> str:
     return json.dumps(marshal.loads(value))
 
 
-def _fine(value: Any) -> bool:
+def _surely_no_error(value: Any) -> bool:
     """Whether a value that a tool returned tells of no error, where that needs no look into its text."""
     return type(value) is dict and not (value.get("error") or value.get("errors") or value.get("exception"))
 

@@ -19,7 +19,7 @@ def copied(value: Json) -> Json:
 
 def public_state(instance: Any) -> dict[str, Json]:
     """Every public attribute; the official checker compares no others. It is a copy that later calls leave alone."""
-    return {name: plain(value) for name, value in vars(instance).items() if not name.startswith("_")}
+    return {name: to_json(value) for name, value in vars(instance).items() if not name.startswith("_")}
 
 
 def differences(instance: Any, expected: Mapping[str, Json]) -> Iterator[tuple[str, Json, Json]]:
@@ -27,11 +27,16 @@ def differences(instance: Any, expected: Mapping[str, Json]) -> Iterator[tuple[s
     held = vars(instance)
     for name in sorted(expected):
         ours, theirs = held.get(name, CUT), expected[name]
-        if ours == theirs or (hasattr(ours, "contents") and _same_entry(vars(ours), theirs)):
+        if ours == theirs or ("contents" in _entry(ours) and _same_entry(vars(ours), theirs)):
             continue
-        public = plain(ours)
+        public = to_json(ours)
         if public != theirs:
             yield name, public, theirs
+
+
+def _entry(value: Any) -> Mapping[str, Any]:
+    """The attributes of a file or directory; none of a plain value."""
+    return getattr(value, "__dict__", {})
 
 
 def _same_entry(held: Mapping[str, Any], theirs: Json) -> bool:
@@ -46,12 +51,12 @@ def _same_entry(held: Mapping[str, Any], theirs: Json) -> bool:
     return all(key in found and _same_entry(vars(item), found[key]) for key, item in contents.items())
 
 
-def plain(value: Any) -> Json:
+def to_json(value: Any) -> Json:
     """A file is its name and content, a directory its name and contents (as their __eq__ has it), a set a sorted list.
 
     What makes a tree no scenario has (a directory in itself, or very many or very deep ones) is cut and marked.
     """
-    return _plain(value, (), iter(range(MAX_ENTRIES)))
+    return _to_json(value, (), iter(range(MAX_ENTRIES)))
 
 
 def entries(tree: Any) -> int:
@@ -66,32 +71,32 @@ def entries(tree: Any) -> int:
             count += len(directory.contents)
             if count >= MAX_ENTRIES:
                 return MAX_ENTRIES
-            below += [item for item in directory.contents.values() if hasattr(item, "contents")]
+            below += [item for item in directory.contents.values() if "contents" in vars(item)]
         if not below:
             return count
         level = below
     return MAX_ENTRIES
 
 
-def _plain(value: Any, above: tuple[int, ...], left: Iterator[int]) -> Json:
+def _to_json(value: Any, above: tuple[int, ...], left: Iterator[int]) -> Json:
     kind = type(value)
     if kind in SCALARS:
         return value
     if kind is dict:
-        return {key: item if type(item) in SCALARS else _plain(item, above, left) for key, item in value.items()}
+        return {key: item if type(item) in SCALARS else _to_json(item, above, left) for key, item in value.items()}
     if kind is list or kind is tuple:
-        return kind([item if type(item) in SCALARS else _plain(item, above, left) for item in value])
+        return kind([item if type(item) in SCALARS else _to_json(item, above, left) for item in value])
     if kind is set:
         return sorted(value, key=repr)
     if next(left, None) is None or len(above) == MAX_DEPTH:
         return CUT
-    if hasattr(value, "content"):
-        content = value.content
-        return {"name": value.name, "content": content if type(content) in SCALARS else _plain(content, above, left)}
-    if hasattr(value, "contents"):
+    if "content" in (held := _entry(value)):
+        content = held["content"]
+        return {"name": value.name, "content": content if type(content) in SCALARS else _to_json(content, above, left)}
+    if "contents" in held:
         if id(value) in above:
             return {"cycle": len(above)}
         here = (*above, id(value))
-        found = {key: _plain(item, here, left) for key, item in value.contents.items()}
+        found = {key: _to_json(item, here, left) for key, item in value.contents.items()}
         return {"name": value.name, "contents": found}
     return repr(value)

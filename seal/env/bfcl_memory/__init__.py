@@ -36,22 +36,22 @@ class BfclMemoryEnv(AnswerEnvironment):
             raise ParamError("envs.bfcl_memory.backends", list(backends), f"some of: {', '.join(BACKENDS)}")
         self.version = PACKAGE.version()
         self.backends = tuple(dict.fromkeys(backends))
-        self._noted: dict[tuple[str, str], Json] = {}
+        self._scripted: dict[tuple[str, str], Json] = {}
         self._docs = {name: {doc.name: doc for doc in data.docs_of(name)} for name in self.backends}
 
     @cached_property
     def _entries(self) -> dict[str, tuple[Json, list[str]]]:
         return {entry["id"]: (entry, answers) for entry, answers in data.entries_of()}
 
-    def noted(self, backend: str, scenario: str) -> Json:
+    def scripted_memory(self, backend: str, scenario: str) -> Json:
         """The note-taker's memory of a scenario, its conversations run in order."""
-        if (backend, scenario) not in self._noted:
+        if (backend, scenario) not in self._scripted:
             memory: Json = {}
             for number in range(self.conversations(scenario)):
                 task = self.conversation(backend, scenario, number, memory)
                 memory = self.after(task, [call for turn in task.turns for call in turn.gold])
-            self._noted[backend, scenario] = memory
-        return self._noted[backend, scenario]
+            self._scripted[backend, scenario] = memory
+        return self._scripted[backend, scenario]
 
     @cached_property
     def _tasks(self) -> list[Task]:
@@ -110,4 +110,4 @@ class BfclMemoryEnv(AnswerEnvironment):
         state = task.initial_state
         if "memory" in state:
             return MemorySession(state["backend"], state["memory"])
-        return MemorySession(state["backend"], self.noted(state["backend"], state["scenario"]))
+        return MemorySession(state["backend"], self.scripted_memory(state["backend"], state["scenario"]))

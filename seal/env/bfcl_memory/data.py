@@ -12,7 +12,7 @@ from types import MappingProxyType
 from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.bfcl.data import doc_of
 from seal.env.bfcl.package import lines, root
-from seal.env.bfcl_memory.notes import notes
+from seal.env.bfcl_memory.note_taker import scripted_notes
 from seal.env.bfcl_memory.session import tools_of
 from seal.env.spoken_answers import RESPOND
 
@@ -73,7 +73,7 @@ def conversation(scenario: str, number: int, backend: str, memory: Json) -> Task
     entries = conversation_entries(scenario)
     entry = entries[number]
     said = ["\n\n".join(message["content"] for message in turn) for turn in entry["question"]]
-    taken = notes(backend, entry["topic"], number, len(entries), said)
+    taken = scripted_notes(backend, entry["topic"], number, len(entries), said)
     return Task(
         task_id=_id(entry, backend),
         env="bfcl_memory",

@@ -12,7 +12,7 @@ import re
 from copy import deepcopy
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Optional
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Json, Result
@@ -52,7 +52,7 @@ class MemorySession(Session):
 
     def state(self) -> dict[str, Json]:
         """The snapshot, a copy: what a later conversation starts from."""
-        values = {part: getattr(self._memory, part) for part in PARTS[self._backend]}
+        values = {part: vars(self._memory)[part] for part in PARTS[self._backend]}
         return json.loads(json.dumps({k: v.export() if hasattr(v, "export") else v for k, v in values.items()}))
 
     def context(self) -> str:
@@ -85,9 +85,7 @@ def _class(backend: str) -> type:
 
 
 def _imports(backend: str) -> dict[str, Any]:
-    import typing
-
-    names = {name: getattr(typing, name) for name in ("Dict", "List", "Optional", "Tuple")}
+    names: dict[str, Any] = {"Dict": dict, "List": list, "Optional": Optional, "Tuple": tuple}
     names |= {"json": json, "re": re, "deepcopy": deepcopy, "MemoryAPI": MemoryAPI}
     if backend == "kv":
         try:

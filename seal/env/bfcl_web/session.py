@@ -41,19 +41,6 @@ class WebSearchAPI:
             return {"error": f"An error occurred while fetching {url}: {error}"}
 
 
-class WebSession(Session):
-    """A live session. Its results are the web's, so only the answer is ever judged anew."""
-
-    def __init__(self, engine: Engine, bounds: Bounds, show_snippet: bool):
-        self._tools = WebSearchAPI(engine, bounds, show_snippet)
-
-    def call(self, call: Call) -> Result:
-        return called(self._tools, TOOLS, call)
-
-    def state(self) -> dict[str, Json]:
-        return {}
-
-
 class SilentSession(Session):
     """Runs calls again without the web: what they returned then is in the rollout, and nothing rests on it."""
 
@@ -62,6 +49,16 @@ class SilentSession(Session):
 
     def state(self) -> dict[str, Json]:
         return {}
+
+
+class WebSession(SilentSession):
+    """A live session. Its results are the web's, so only the answer is ever judged anew."""
+
+    def __init__(self, engine: Engine, bounds: Bounds, show_snippet: bool):
+        self._tools = WebSearchAPI(engine, bounds, show_snippet)
+
+    def call(self, call: Call) -> Result:
+        return called(self._tools, TOOLS, call)
 
 
 def as_text(html: str, mode: str) -> str:

@@ -15,11 +15,11 @@ from typing import Any
 from seal.core.errors import ParamError
 from seal.core.types import ERROR_KINDS, Call, Json, Result
 from seal.env.base import Session
-from seal.env.custom.json_values import attributes, is_opaque, plain
+from seal.env.custom.plain_json import attributes, is_opaque, to_json
 from seal.env.custom.signature import Refused, bind, doc_of, hints_of
 from seal.env.custom.source import SECONDS, Source
 from seal.env.limit import TimedOut, time_limit
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 MAX_RESULT = 100_000  # characters
 STATE = "state"  # a function or method of this name is no tool: it tells the public state
@@ -65,7 +65,7 @@ class PythonTools:
         return tools
 
     def _owner(self, module: ModuleType) -> type:
-        maker = getattr(module, self._maker, None)
+        maker = vars(module).get(self._maker)
         owner = hints_of(self._maker, maker).get("return") if inspect.isfunction(maker) else maker
         if not inspect.isclass(owner):
             problem = "is not there" if maker is None else "is no class, and no function with a class as return hint"
@@ -77,7 +77,7 @@ class PythonTools:
     def _made(self, module: ModuleType, state: Mapping[str, Json]) -> Any:
         try:
             with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
-                return getattr(module, self._maker)(**state)
+                return vars(module)[self._maker](**state)
         except (Exception, SystemExit, TimedOut) as error:  # whatever the user's class raises
             value = f"{self._maker}({', '.join(state)}): {type(error).__name__}: {error}"
             raise ParamError("state", value, f"its keys are the arguments of {self._maker}") from error
@@ -97,10 +97,10 @@ class PythonSession(Session):
         return result_of(text, kind)
 
     def state(self) -> dict[str, Json]:
-        if callable(teller := getattr(self._world, STATE, None)):
-            return _told(teller)
+        if callable(method := getattr(self._world, STATE, None)):
+            return _own_state(method)
         found = variables(self._world) if isinstance(self._world, ModuleType) else attributes(self._world)
-        return {name: plain(value) for name, value in found.items()}
+        return {name: to_json(value) for name, value in found.items()}
 
     def _run(self, call: Call) -> tuple[str, str]:
         if call.name not in self._names:
@@ -111,7 +111,7 @@ class PythonSession(Session):
             # what a tool prints must not mix with what the command line answers
             with time_limit(self._seconds), contextlib.redirect_stdout(sys.stderr):
                 value = tool(**arguments)
-                text = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+                text = value if isinstance(value, str) else json.dumps(to_json(value), ensure_ascii=False)
         except TimedOut:
             raise Refused("timeout", f"{call.name} ran for more than {self._seconds:g} seconds") from None
         except (Exception, SystemExit) as error:  # whatever a tool raises is what the policy reads
@@ -120,11 +120,11 @@ class PythonSession(Session):
         return text, (error_kind(text) or "other") if complains else ""
 
 
-def _told(teller: Callable[[], Any]) -> dict[str, Json]:
+def _own_state(method: Callable[[], Any]) -> dict[str, Json]:
     """What the user's own `state` says. Raises ParamError for whatever it raises."""
     try:
         with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
-            return plain(dict(teller()))
+            return to_json(dict(method()))
     except (Exception, SystemExit, TimedOut) as error:
         value = f"{STATE}(): {type(error).__name__}: {error}"
         raise ParamError("state", value, "it must return a dict, whatever was called before") from error
@@ -142,8 +142,8 @@ def kind_of(error: BaseException) -> str:
     if getattr(error, "error_kind", None) in ERROR_KINDS:
         return error.error_kind
     by_class = next((kind for classes, kind in _KINDS if isinstance(error, classes)), "")
-    told = by_class or error_kind(f"error: {message_of(error)}") or "other"
-    return "invalid_value" if told == "other" and isinstance(error, ValueError) else told
+    kind = by_class or error_kind(f"error: {message_of(error)}") or "other"
+    return "invalid_value" if kind == "other" and isinstance(error, ValueError) else kind
 
 
 def message_of(error: BaseException) -> str:

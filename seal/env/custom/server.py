@@ -20,7 +20,7 @@ from seal.env.base import Session
 from seal.env.custom.functions import result_of
 from seal.settings.envs import McpParams
 from seal.tools.docs import tool_doc
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 START_SECONDS, STOP_SECONDS = 60.0, 10.0
 ENDED, HANGS = "error: the server ended", "error: the server did not answer in time"
@@ -132,7 +132,7 @@ class McpTools:
         self.docs = tuple(tool_doc(name, " ".join(text.split()), schema) for name, text, schema in docs)
         written = json.dumps([[doc.name, doc.description, self.schemas[doc.name]] for doc in self.docs], sort_keys=True)
         self.digest = hashlib.blake2b(written.encode(), digest_size=4).hexdigest()
-        self._give_back(listed, fresh=True)
+        self._keep_or_stop(listed, new=True)
 
     def open(self, state: Mapping[str, Json]) -> "McpSession":
         """A fresh world; its server starts when it is first needed."""
@@ -149,10 +149,10 @@ class McpTools:
                 raise ParamError("envs.custom.mcp.reset", text, f"{self._params.reset} must take: {', '.join(state)}")
         return server
 
-    def hand_back(self, server: Server) -> None:
-        self._give_back(server, fresh=False)
+    def give_back(self, server: Server) -> None:
+        self._keep_or_stop(server, new=False)
 
-    def told(self, server: Server) -> dict[str, Json]:
+    def public_state(self, server: Server) -> dict[str, Json]:
         """The public state: what the state tool says; nothing without one."""
         if not server.alive:
             return {"server": "ended"}
@@ -174,8 +174,8 @@ class McpTools:
         self._servers.add(server)
         return server
 
-    def _give_back(self, server: Server, fresh: bool) -> None:
-        if server.alive and (fresh or self._params.reset):
+    def _keep_or_stop(self, server: Server, new: bool) -> None:
+        if server.alive and (new or self._params.reset):
             self._idle.append(server)
         else:
             server.stop()
@@ -191,12 +191,12 @@ class McpSession(Session):
         return result_of(*(self._refusal(call) or self._own().call(call.name, call.arguments)))
 
     def state(self) -> dict[str, Json]:
-        return self._tools.told(self._own())
+        return self._tools.public_state(self._own())
 
     def _own(self) -> Server:
         if self._server is None:
             self._server = self._tools.lease(self._start)
-            weakref.finalize(self, self._tools.hand_back, self._server).atexit = False
+            weakref.finalize(self, self._tools.give_back, self._server).atexit = False
         return self._server
 
     def _refusal(self, call: Call) -> tuple[str, str] | None:

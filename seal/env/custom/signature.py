@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, ToolDoc
-from seal.env.custom.json_values import plain
+from seal.env.custom.plain_json import to_json
 from seal.tools.docs import tool_doc
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def doc_of(name: str, tool: Callable[..., Any]) -> ToolDoc:
         if parameter.default is parameter.empty:
             required.append(key)
         else:
-            schema["default"] = plain(parameter.default)
+            schema["default"] = to_json(parameter.default)
         properties[key] = {**schema, **({"description": told[key]} if told.get(key) else {})}
     words = " ".join(filter(None, (said.short_description, said.long_description)))
     return tool_doc(name, words, {"properties": properties, "required": required, "$defs": shared})

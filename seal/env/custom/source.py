@@ -54,7 +54,7 @@ class Source:
 
     def function(self, name: str) -> Callable[..., Any] | None:
         """A function of the module by its name."""
-        found = getattr(self.run(), name, None)
+        found = vars(self.run()).get(name)
         return found if inspect.isfunction(found) else None
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
-from seal.env.custom.json_values import plain
+from seal.env.custom.plain_json import to_json
 from seal.settings.params import load_yaml
 from seal.settings.typed import Settings, read
 from seal.tools.literal import NotACall, call_of, tree_of
@@ -147,7 +147,7 @@ def _task(entry: TaskEntry, split: Split, docs: Sequence[ToolDoc], digest: str) 
         scenario_id=entry.scenario or entry.id,
         split=split,
         turns=tuple(turns),
-        initial_state={"tools": digest, "state": plain(entry.state), "checks": [turn.check for turn in entry.turns]},
+        initial_state={"tools": digest, "state": to_json(entry.state), "checks": [turn.check for turn in entry.turns]},
         toolset=tuple(toolset),
         holdout=dict(entry.holdout),
         known_bad=entry.known_bad,

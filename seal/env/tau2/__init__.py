@@ -103,6 +103,6 @@ class Tau2Env(Environment):
     def official(self, task: Task, rollout: Rollout, turns: int) -> dict[str, Json]:
         return dict(self.verdicts(task, rollout)[0].evidence)
 
-    def idle_reward(self, task: Task) -> float:
+    def do_nothing_reward(self, task: Task) -> float:
         """Of a policy that calls nothing and lets the user go: what every score must be read beside."""
         return conversation_reward(self, task, [SILENT]).value

@@ -10,6 +10,8 @@ import pickle
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
 from seal.core.types import Json
 
 
@@ -54,12 +56,13 @@ def changes(database: Any, start: Any, fields: Mapping[str, str]) -> Iterator[tu
     Two databases opened from one start are equal by the official hash (JSON of everything, keys sorted) exactly where
     their changes are equal. The text is that JSON, "" for a record that is gone. `fields`: see `fields_of`.
     """
+    tables = dict(start)
     for name, value in database:
         if not isinstance(value, Records):
             if (after := as_json(value)) != fields[name]:
                 yield name, after
             continue
-        before = getattr(start, name)
+        before = tables[name]
         for key in sorted(value.own):
             after = as_json(dict.__getitem__(value, key)) if key in value else ""
             if after != (as_json(before[key]) if key in before else ""):
@@ -77,6 +80,6 @@ def as_json(value: Any) -> str:
 
 
 def _dumped(value: Any) -> Json:
-    if hasattr(value, "model_dump"):
+    if isinstance(value, BaseModel):
         return value.model_dump()
     return [_dumped(item) for item in value] if isinstance(value, list) else value

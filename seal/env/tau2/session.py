@@ -14,7 +14,7 @@ from seal.env.tau2 import bounds
 from seal.env.tau2.package import module
 from seal.env.tau2.user import User, UserFailed, recorded, stops
 from seal.env.tau2.world import state_of
-from seal.tools.shapes import error_kind
+from seal.tools.error_kinds import error_kind
 
 RESPOND, DONE = "respond", "done"
 MAX_ERRORS = 10  # of tool calls, either side's: the official orchestrator gives up

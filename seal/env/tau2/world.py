@@ -26,17 +26,22 @@ def world(domain: str, initial: Mapping[str, Json] | None, solo: bool = False) -
 def state_of(environment: Any) -> dict[str, str]:
     """`{part/table/key: JSON}` of all that differs from the domain's database: equal exactly where the official hashes
     of both sides, agent and user, are."""
-    found = {}
-    for part, base, fields in zip(PARTS, _bases(environment.domain_name), _fields(environment.domain_name)):
+    found, sides, domain = {}, _sides(environment), environment.domain_name
+    for part, base, fields in zip(PARTS, _bases(domain), _fields(domain), strict=True):
         if base is not None:
-            found |= {f"{part}/{place}": text for place, text in changes(getattr(environment, part).db, base, fields)}
+            found |= {f"{part}/{place}": text for place, text in changes(sides[part].db, base, fields)}
     return found
+
+
+def _sides(environment: Any) -> dict[str, Any]:
+    """The toolkits of agent and user, None where that side has none."""
+    return dict(zip(PARTS, (environment.tools, environment.user_tools), strict=True))
 
 
 @cache
 def tools_of(domain: str, side: str) -> Mapping[str, Any]:
     """`{name: tau2 Tool}` of `side`, one of PARTS; none where that side has no tools."""
-    kit = getattr(_blank(domain, False), side)
+    kit = _sides(_blank(domain, False))[side]
     return MappingProxyType({} if kit is None else kit.get_tools())
 
 

@@ -19,13 +19,13 @@ _DATA = (str, int, float, Mapping, list, tuple, deque, set, frozenset, Enum, typ
 _AS_TEXT = (date, time, timedelta, Decimal, Fraction, PurePath, UUID, bytes)
 
 
-def plain(value: Any, above: tuple[int, ...] = ()) -> Json:
+def to_json(value: Any, above: tuple[int, ...] = ()) -> Json:
     """Mappings get text keys, sets are sorted, an object is its public attributes, dates and the like are text.
 
     An object of the standard library (a lock, a connection) counts by its type alone, and a cycle is cut.
     """
     if isinstance(value, Enum):
-        return plain(value.value, above)
+        return to_json(value.value, above)
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -36,16 +36,16 @@ def plain(value: Any, above: tuple[int, ...] = ()) -> Json:
         return "<cycle>"
     above = (*above, id(value))
     if isinstance(value, Mapping):
-        return {_key(key, above): plain(item, above) for key, item in value.items()}
+        return {_key(key, above): to_json(item, above) for key, item in value.items()}
     if isinstance(value, list | tuple | deque):
-        return [plain(item, above) for item in value]
+        return [to_json(item, above) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted((plain(item, above) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+        return sorted((to_json(item, above) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
     if is_opaque(value):
         return f"<{type(value).__qualname__}>"
     if hasattr(value, "tolist"):  # an array or a scalar of numpy and its kin
-        return plain(value.tolist(), above)
-    return {name: plain(item, above) for name, item in attributes(value).items()}
+        return to_json(value.tolist(), above)
+    return {name: to_json(item, above) for name, item in attributes(value).items()}
 
 
 def is_opaque(value: Any) -> bool:
@@ -57,10 +57,10 @@ def is_opaque(value: Any) -> bool:
 
 def attributes(value: Any) -> dict[str, Any]:
     """Public attributes of an object, in the order they were set."""
-    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+    slots = (name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ()))
     found = {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
     return {name: item for name, item in found.items() if not name.startswith("_")}
 
 
 def _key(key: Any, above: tuple[int, ...]) -> str:
-    return key if isinstance(key, str) else json.dumps(plain(key, above), sort_keys=True)
+    return key if isinstance(key, str) else json.dumps(to_json(key, above), sort_keys=True)

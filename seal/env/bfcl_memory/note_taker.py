@@ -17,7 +17,7 @@ _WORD = re.compile(r"[\w']+")
 _PLAIN = frozenset(("I", "I'm", "I've", "I'd", "I'll"))
 
 
-def notes(backend: str, topic: str, number: int, of: int, messages: Sequence[str]) -> tuple[Call, ...]:
+def scripted_notes(backend: str, topic: str, number: int, of: int, messages: Sequence[str]) -> tuple[Call, ...]:
     """The calls that note conversation `number` of `of`, whose user says `messages`."""
     if backend == "rec_sum":
         return (Call("memory_append", {"text": digest(messages, UNIFIED // of - 1) + "\n"}),)

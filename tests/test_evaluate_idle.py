@@ -11,7 +11,7 @@ from seal.evaluate.suite import evaluate_policy
 from seal.interface.state import InterfaceState
 from seal.pipeline.rounds import start_line
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
-from seal.report.data import Round
+from seal.report.rounds import Round
 from seal.report.tables import do_nothing_scores
 from seal.settings.params import EvaluateParams
 

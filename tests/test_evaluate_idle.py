@@ -9,7 +9,7 @@ from seal.evaluate.do_nothing import do_nothing
 from seal.evaluate.metrics import metrics
 from seal.interface.state import InterfaceState
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
-from seal.report.data import Round
+from seal.report.rounds import Round
 from seal.report.tables import do_nothing_scores
 from seal.settings.play import EvaluateParams
 

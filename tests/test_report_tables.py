@@ -8,8 +8,8 @@ import pytest
 from seal.core.errors import ArtifactError
 from seal.experiment.results import ESTIMATES
 from seal.interface.state import InterfaceState, Item
-from seal.report.data import diff, lineages, load_rounds
 from seal.report.experiments import experiment_table, label_table
+from seal.report.rounds import diff, lineages, load_rounds
 from seal.report.tables import compact, label_movers, results_table, text_table
 
 

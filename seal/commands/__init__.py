@@ -1,1 +1,4 @@
-"""The verbs of the command line, one module each: add_arguments(parser) and run(args) -> exit code."""
+"""The verbs of the command line, one module each: add_arguments(parser) and run(args) -> exit code.
+
+A verb looks at its options and places before any work, then calls the rooms below; `seal --help` imports none of them.
+"""

@@ -82,7 +82,7 @@ def _provenance(item: Item) -> str:
 
 
 def _difference(a: str, before: InterfaceState, b: str, after: InterfaceState) -> str:
-    from seal.report.data import diff
+    from seal.report.rounds import diff
 
     added, removed, unchanged = diff(before, after)
     lines = [_headline(a, before), _headline(b, after)]

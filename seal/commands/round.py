@@ -77,8 +77,10 @@ def scores_line(found: Mapping[str, Any] | None) -> str:
     """What `list` says of one round."""
     if found is None:
         return "not run"
+    from seal.report.tables import between
+
     strict = found["strict"]
-    parts = [f"strict {100 * strict['mean']:5.1f} [{100 * strict['low']:.1f}, {100 * strict['high']:.1f}]"]
+    parts = [f"strict {100 * strict['mean']:5.1f} {between(strict['low'], strict['high'])}"]
     if nothing := found.get("do_nothing"):
         parts.append(f"doing nothing {100 * nothing['mean']:.1f}")
     if gain := (found.get("gain") or {}).get("parent"):

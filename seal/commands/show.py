@@ -10,7 +10,7 @@ from seal.core.errors import ArtifactError
 from seal.core.types import Call, Diagnosis, Result, Task, Verdict
 
 if TYPE_CHECKING:
-    from seal.report.played import Turn
+    from seal.report.stored_rollouts import Turn
 
 MARK = "«{}»"  # around what the interface wrote
 MOST = 1200  # characters of a text
@@ -48,9 +48,9 @@ def _find(con: Any, prefix: str) -> dict[str, Any]:
 
 
 def _episode(con: Any, t: dict[str, Any], most: int | None) -> Iterator[str]:
-    from seal.report.played import played
+    from seal.report.stored_rollouts import stored_rollouts
 
-    (found,) = played(con, t["round"], t["phase"], t["rollout_id"])
+    (found,) = stored_rollouts(con, t["round"], t["phase"], t["rollout_id"])
     yield from _head(t)
     if not found.task:
         yield "           no table in data/tasks has it, so what the user says is not shown: `dvc checkout`"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from seal.interface.state import load_interface
-from seal.report.data import diff
+from seal.report.rounds import diff
 from seal.report.tables import label_movers
 from seal.store.files import read_json
 from seal.workspace.lineage import path_of

@@ -8,7 +8,7 @@ from html import escape
 from seal.core.judged import Judged
 from seal.core.labels import FAILURES
 from seal.core.types import Call, Diagnosis, Task
-from seal.report.played import Turn, turns_of
+from seal.report.stored_rollouts import Turn, turns_of
 from seal.tools.parse import format_calls
 
 

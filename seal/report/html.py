@@ -17,7 +17,6 @@ from seal.core.errors import ArtifactError
 from seal.core.labels import FAILURES
 from seal.core.types import Task
 from seal.interface.state import InterfaceState, Item
-from seal.report.data import Round, diff, lineages, load_rounds
 from seal.report.episodes import Episode, episode_html, examples
 from seal.report.experiments import (
     LEGEND,
@@ -30,6 +29,7 @@ from seal.report.experiments import (
     transfer_cells,
     turn_cells,
 )
+from seal.report.rounds import Round, diff, lineages, load_rounds
 from seal.report.stored import stored_copying, stored_episodes, stored_tasks, stored_uplifts, stored_validation
 from seal.report.tables import HEAD, between, interval, label_movers, points, results_cells, score
 from seal.store.files import atomic_file

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seal.core.errors import DependencyError, ParamError
-from seal.report.played import Points, label_rates, played
 from seal.report.spans import Span, spans_of, trace_id
+from seal.report.stored_rollouts import Points, label_rates, stored_rollouts
 
 if TYPE_CHECKING:
     import duckdb
@@ -71,7 +71,7 @@ def send(
     points: dict[str, Points] = {}
     for round_id, phase in chosen:
         batch: list[Any] = []
-        for one in played(con, round_id, phase, rollout):
+        for one in stored_rollouts(con, round_id, phase, rollout):
             spans = spans_of(one, start, content)
             batch += _sdk_spans(one.row["rollout_id"], spans, resource)
             n_rollouts, n_spans = n_rollouts + 1, n_spans + len(spans)

@@ -15,7 +15,7 @@ from typing import Any
 
 from seal.core.labels import FAILURES
 from seal.core.types import Call, Diagnosis, Json, Result, Step
-from seal.report.played import Played, Turn
+from seal.report.stored_rollouts import StoredRollout, Turn
 from seal.store.rows import fields_of
 
 TICK = 1_000_000  # nanoseconds
@@ -41,27 +41,27 @@ def trace_id(rollout_id: str) -> int:
     return _digest(rollout_id, 16)
 
 
-def spans_of(played: Played, start: int, content: bool = False) -> list[Span]:
+def spans_of(rollout: StoredRollout, start: int, content: bool = False) -> list[Span]:
     """All spans of a rollout, its own first. `start`: nanoseconds since 1970; `content`: texts and evidence too."""
-    rollout_id, now = played.row["rollout_id"], start
+    rollout_id, now = rollout.row["rollout_id"], start
     root = _digest(f"{rollout_id}/", 8)
     found: list[Span] = []
-    for turn in played.turns():
-        spans = list(_turn(played, turn, root, now, content))
+    for turn in rollout.turns():
+        spans = list(_turn(rollout, turn, root, now, content))
         now = spans[0].end
         found += spans
     failed = next((span.error for span in found if span.parent == root and span.error), "")
-    error = failed or ("task_failed" if played.row["success"] is False else "")
-    attributes = {**_common(played), **_rollout(played)}
+    error = failed or ("task_failed" if rollout.row["success"] is False else "")
+    attributes = {**_common(rollout), **_rollout(rollout)}
     return [
-        Span(_named("invoke_workflow", played.env), root, 0, start, max(now, start + TICK), attributes, error),
+        Span(_named("invoke_workflow", rollout.env), root, 0, start, max(now, start + TICK), attributes, error),
         *found,
     ]
 
 
-def _turn(played: Played, turn: Turn, root: int, now: int, content: bool) -> Iterator[Span]:
+def _turn(rollout: StoredRollout, turn: Turn, root: int, now: int, content: bool) -> Iterator[Span]:
     """The turn's span, then its calls'."""
-    id_ = f"{played.row['rollout_id']}/{turn.number}"
+    id_ = f"{rollout.row['rollout_id']}/{turn.number}"
     own, start, calls = _digest(id_, 8), now, []
     for step in turn.steps:
         now += TICK
@@ -69,7 +69,7 @@ def _turn(played: Played, turn: Turn, root: int, now: int, content: bool) -> Ite
             result = step.results[i] if i < len(step.results) else None
             place = f"{id_}/{step.step}/{i}"
             blamed = [d for d in turn.diagnoses if d.tool == call.name and d.step in (-1, step.step)]
-            attributes = {**_common(played), **_call(place, call, result, step, blamed, content)}
+            attributes = {**_common(rollout), **_call(place, call, result, step, blamed, content)}
             error = result.error_kind if result else ""
             name = _named("execute_tool", call.name)
             calls.append(Span(name, _digest(place, 8), own, now, now + TICK, attributes, error))
@@ -78,26 +78,26 @@ def _turn(played: Played, turn: Turn, root: int, now: int, content: bool) -> Ite
     failed = (verdict is not None and not verdict.valid) or (verdict is None and primary and primary.label in FAILURES)
     error = (primary.label if primary else "turn_failed") if failed else ""
     said = _texts(turn) if content else {}
-    attributes = {**_common(played), **_agent(played, turn), **_found(turn, primary), **said}
+    attributes = {**_common(rollout), **_agent(rollout, turn), **_found(turn, primary), **said}
     yield Span(_named("invoke_agent", "seal"), own, root, start, max(now, start + TICK), attributes, str(error))
     yield from calls
 
 
-def _common(played: Played) -> Attributes:
+def _common(rollout: StoredRollout) -> Attributes:
     """On every span, because backends filter spans, not traces."""
-    row = played.row
-    found = {"gen_ai.conversation.id": row["rollout_id"], "seal.env": played.env}
+    row = rollout.row
+    found = {"gen_ai.conversation.id": row["rollout_id"], "seal.env": rollout.env}
     columns = ("round", "phase", "task_id", "category", "split", "interface_mode")
     return {**found, **{f"seal.{name}": row[name] for name in columns if row[name] is not None}}
 
 
-def _rollout(played: Played) -> Attributes:
-    row, labels = played.row, [d for d in played.diagnoses if d.primary and d.label in FAILURES]
+def _rollout(rollout: StoredRollout) -> Attributes:
+    row, labels = rollout.row, [d for d in rollout.diagnoses if d.primary and d.label in FAILURES]
     columns = ("train_step", "sample", "success", "progress", "stop_reason", "n_turns", "n_turns_reached", "n_steps",
                "policy_hash", "interface_hash", "dropped_item")  # fmt: skip
     return {
         "gen_ai.operation.name": "invoke_workflow",
-        **({"gen_ai.workflow.name": played.env} if played.env else {}),
+        **({"gen_ai.workflow.name": rollout.env} if rollout.env else {}),
         "gen_ai.usage.output_tokens": row["n_tokens"],
         **{f"seal.{name}": row[name] for name in columns if row[name] not in (None, "")},
         "seal.labels": list(dict.fromkeys(str(d.label) for d in labels)),
@@ -105,8 +105,8 @@ def _rollout(played: Played) -> Attributes:
     }
 
 
-def _agent(played: Played, turn: Turn) -> Attributes:
-    row, errors = played.row, [error.kind for step in turn.steps for error in step.errors]
+def _agent(rollout: StoredRollout, turn: Turn) -> Attributes:
+    row, errors = rollout.row, [error.kind for step in turn.steps for error in step.errors]
     return {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": "seal",

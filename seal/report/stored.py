@@ -6,8 +6,8 @@ from pathlib import Path
 from seal.core.judged import Judged
 from seal.core.types import Json, Task
 from seal.evolve.uplift import MIN_TASKS, uplifts
-from seal.report.data import Round
 from seal.report.episodes import Episode
+from seal.report.rounds import Round
 from seal.store.judged import read_judged
 from seal.store.tables import tasks_of
 from seal.workspace.lineage import tasks_path

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seal.report.data import Round, load_rounds
+from seal.report.rounds import Round, load_rounds
 
 Cells = tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]  # head, rows, places that align left
 HEAD = (

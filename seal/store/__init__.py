@@ -1,1 +1,4 @@
-"""Artifacts on disk: schemas, byte-stable Parquet, contracts."""
+"""Artifacts on disk: schemas, byte-stable Parquet, contracts.
+
+Values of seal.core go in and come back the same; the same rows are the same bytes; a file appears whole or not at all.
+"""

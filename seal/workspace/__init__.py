@@ -1,1 +1,4 @@
-"""A workspace on disk: params.yaml, the tree of rounds, DVC and its lock, and SQL views over what was played."""
+"""A workspace on disk: params.yaml, the tree of rounds, DVC and its lock, and SQL views over what was played.
+
+Knows where every file of a round lies and what made it; plays and trains nothing itself.
+"""

@@ -32,7 +32,7 @@ WHERE round = $round AND phase = $phase AND success IS NOT NULL GROUP BY ALL ORD
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class StoredRollout:
     """A stored rollout: `row` of the view trajectories, its task where that is stored, what was done and found."""
 
     row: Mapping[str, Json]
@@ -75,9 +75,13 @@ def turns_of(
     ]
 
 
-def played(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str, rollout: str = "") -> Iterator[Played]:
+def stored_rollouts(
+    con: "duckdb.DuckDBPyConnection", round_id: str, phase: str, rollout: str = ""
+) -> Iterator[StoredRollout]:
     """The rollouts of a round and phase by task and sample, with all that is known of them; `rollout`: that one."""
-    where, values = "round = ? AND phase = ? AND ? IN ('', rollout_id)", [round_id, phase, rollout]
+    where, values = "round = ? AND phase = ?", [round_id, phase]
+    if rollout:  # by itself, so that DuckDB need not read the others
+        where, values = f"{where} AND rollout_id = ?", [*values, rollout]
 
     def of(table: str, order: str, noun: Callable[[Any], Any]) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
@@ -94,7 +98,7 @@ def played(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str, rollout:
     order = "train_step, task_id, sample, rollout_id"
     for row in rows(con, f"SELECT * FROM trajectories WHERE {where} ORDER BY {order}", values):
         found = (of_rollout.get(row["rollout_id"], ()) for of_rollout in (steps, verdicts, diagnoses))
-        yield Played(row, tasks.get(row["task_id"]), *found)
+        yield StoredRollout(row, tasks.get(row["task_id"]), *found)
 
 
 def label_rates(con: "duckdb.DuckDBPyConnection", round_id: str, phase: str) -> dict[str, Points]:

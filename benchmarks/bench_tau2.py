@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from tau2_official import official_reward
 
 from seal.env.tau2 import Tau2Env
-from seal.env.tau2.reward import judge
+from seal.env.tau2.reward import conversation_reward
 
 TARGET = 5.0
 ARMS = (("retail", "scripted"), ("airline", "scripted"), ("telecom", "scripted"), ("telecom", "solo"))
@@ -33,12 +33,12 @@ def _compare(domain: str, user: str, n: int, passes: int) -> None:
     started = time.perf_counter()
     env = Tau2Env(domain, user)
     tasks = env.tasks()[: n or None]
-    rewards = [judge(env, task, task.turns[0].gold).value for task in tasks]
+    rewards = [conversation_reward(env, task, task.turns[0].gold).value for task in tasks]
     cold = 1000 * (time.perf_counter() - started) / len(tasks)
     ours, stock, theirs = [], [], []
     for _ in range(passes):  # in turns, so that a busy machine slows both
         for task in tasks:
-            seconds, _ = _timed(lambda task=task: judge(env, task, task.turns[0].gold).value)
+            seconds, _ = _timed(lambda task=task: conversation_reward(env, task, task.turns[0].gold).value)
             ours.append(seconds)
             seconds, reward = _timed(lambda task=task: official_reward(task, task.turns[0].gold))
             stock.append(seconds)

@@ -5,6 +5,7 @@ What most environments do not need (a user who answers, verdicts of their own, .
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from seal.core.types import Call, Fact, Json, Result, Rollout, Task, ToolDoc, Verdict
@@ -76,6 +77,14 @@ class Environment:
 
     def tasks(self) -> Sequence[Task]:
         """All tasks, in a fixed order, with their splits. Deterministic."""
+        return self._tasks
+
+    @cached_property
+    def _tasks(self) -> Sequence[Task]:
+        return self.make_tasks()
+
+    def make_tasks(self) -> Sequence[Task]:
+        """What `tasks` gives; asked for once."""
         raise NotImplementedError
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:

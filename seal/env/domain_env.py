@@ -28,9 +28,6 @@ class DomainEnv(Environment):
         self._facts = [replace(fact, documented=True) if fact in known else fact for fact in facts]
         self._docs = {tool.name: bare_doc(tool, known) for tool in domain.tools}
 
-    def tasks(self) -> list[Task]:
-        return self._tasks
-
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         return self._docs
 

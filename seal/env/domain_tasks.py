@@ -7,6 +7,7 @@ request under the domain's rules, given what earlier turns already did.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from seal.core.types import Call, Task, UserTurn
 from seal.env.domain import Domain, Tool
@@ -128,53 +129,26 @@ def scenario_tasks(
     k = rng.randrange(len(requests))
     omit = rng.choice(["id", *(name for name, _ in requests[k].words)])
     missing = requests[k].named if omit == "id" else dict(requests[k].words)[omit]
-    base = Task(
-        task_id=f"{domain.name}_base_{scenario_id}",
-        env=domain.name,
-        category="base",
-        scenario_id=scenario_id,
-        split=split,
-        turns=tuple(turns),
-        initial_state=records,
-        toolset=tuple(toolset),
-    )
     noise = rng.sample(domain.fillers, min(10, len(domain.fillers)))
     talk = " ".join(rng.sample(domain.fillers, min(6, len(domain.fillers))))
     held = requests[k].tool.name
     # A tool that an earlier turn already needed cannot be withheld: then the first turn that uses it waits for it.
     first = next(i for i, turn in enumerate(turns) if any(call.name == held for call in turn.gold))
+
+    def variant(category: str, turns: Sequence[UserTurn], state: dict = records, **more: Any) -> Task:
+        id_ = f"{domain.name}_{category}_{scenario_id}"
+        return Task(id_, domain.name, category, scenario_id, split, tuple(turns), state, tuple(toolset), **more)
+
+    def split_turn(at: int, asked: str, then: str) -> list[UserTurn]:
+        """A turn as two: what it needs comes only with the second."""
+        return [*turns[:at], UserTurn(asked), UserTurn(then, turns[at].gold), *turns[at + 1 :]]
+
+    long = [replace(turn, message=f"{talk} {turn.message}") for turn in turns]
     return [
-        base,
-        replace(
-            base,
-            task_id=f"{domain.name}_miss_func_{scenario_id}",
-            category="miss_func",
-            turns=(
-                *turns[:first],
-                UserTurn(turns[first].message),
-                UserTurn(REVEAL, turns[first].gold),
-                *turns[first + 1 :],
-            ),
-            holdout={held: first + 1},
-        ),
-        replace(
-            base,
-            task_id=f"{domain.name}_miss_param_{scenario_id}",
-            category="miss_param",
-            turns=(
-                *turns[:k],
-                UserTurn(requests[k].message(omit)),
-                UserTurn(f"it is {missing}", turns[k].gold),
-                *turns[k + 1 :],
-            ),
-        ),
-        replace(
-            base,
-            task_id=f"{domain.name}_long_context_{scenario_id}",
-            category="long_context",
-            turns=tuple(replace(turn, message=f"{talk} {turn.message}") for turn in turns),
-            initial_state=records | {"noise": noise},
-        ),
+        variant("base", turns),
+        variant("miss_func", split_turn(first, turns[first].message, REVEAL), holdout={held: first + 1}),
+        variant("miss_param", split_turn(k, requests[k].message(omit), f"it is {missing}")),
+        variant("long_context", long, records | {"noise": noise}),
     ]
 
 

@@ -128,7 +128,7 @@ class HFPolicy(Policy):
             # Embeddings are never trained: looking whether they changed would ask the hub for the base.
             adapter = {"state_dict": trained_weights(self.model), "save_embedding_layers": False}
             _save_tensors(get_peft_model_state_dict(self.model, **adapter), path / ADAPTER)
-            _write_json(path / ADAPTER_CONFIG, _plain(self.model.peft_config["default"].to_dict()))
+            _write_json(path / ADAPTER_CONFIG, self.model.peft_config["default"].to_dict())
         elif self.spec.train == "full":
             _save_tensors(trained_weights(self.model), path / WEIGHTS)
 
@@ -316,16 +316,10 @@ def _save_tensors(state: Mapping[str, torch.Tensor], path: Path) -> None:
     save_file(tensors, path, metadata={"format": "pt"})
 
 
-def _plain(value: Any) -> Any:
-    """JSON without sets and enums: sets are sorted, for their order changes from run to run."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
-
-
 def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+    path.write_text(json.dumps(value, indent=2, sort_keys=True, default=_sorted_or_text) + "\n")
+
+
+def _sorted_or_text(value: Any) -> Any:
+    """For JSON: sets are sorted, for their order changes from run to run; enums and the like are text."""
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)

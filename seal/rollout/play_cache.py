@@ -1,4 +1,4 @@
-"""The actions of a batch that was played to its end, kept aside: a run that was killed later takes them again.
+"""The actions of a batch that was played to its end, on disk: a run that was killed later takes them again.
 
 Episodes are played once more from them, so nothing of a rollout but what the policy said has to be kept.
 """

@@ -1,1 +1,4 @@
-"""Tool schemas as parsers need them, and text <-> literal calls. Nothing here executes anything."""
+"""Tool schemas and docs, calls as text and back, and what results and descriptions say in prose.
+
+Nothing here executes anything.
+"""

@@ -1,1 +1,4 @@
-"""Executable verdicts: every user turn's state and responses against the gold program."""
+"""Executable verdicts: every user turn's state and responses against the gold program, or by a grader.
+
+`verify_rollout` is the one way to judge a rollout; environments may have a rule of their own.
+"""

@@ -30,12 +30,8 @@ class BfclEnv(Environment):
     def _docs(self) -> dict[str, ToolDoc]:
         return {name: doc for docs in self._documents[0].values() for name, doc in docs.items()}
 
-    @cached_property
-    def _tasks(self) -> list[Task]:
+    def make_tasks(self) -> list[Task]:
         return load_tasks(self._documents[0])
-
-    def tasks(self) -> list[Task]:
-        return self._tasks
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         return self._docs

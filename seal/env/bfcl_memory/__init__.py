@@ -53,12 +53,8 @@ class BfclMemoryEnv(AnswerEnvironment):
             self._scripted[backend, scenario] = memory
         return self._scripted[backend, scenario]
 
-    @cached_property
-    def _tasks(self) -> list[Task]:
+    def make_tasks(self) -> list[Task]:
         return [self.question(backend, id_) for backend in self.backends for id_ in self._entries]
-
-    def tasks(self) -> list[Task]:
-        return self._tasks
 
     def question(self, backend: str, entry: str, memory: Json | None = None) -> Task:
         """Question `entry` (as "memory_0-customer-0") over a memory; None: over the note-taker's."""

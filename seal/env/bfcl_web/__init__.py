@@ -54,8 +54,7 @@ class BfclWebEnv(AnswerEnvironment):
     def _answers(self) -> dict[str, Json]:
         return {entry["id"]: entry for entry in lines("possible_answer", FILE)}
 
-    @cached_property
-    def _tasks(self) -> list[Task]:
+    def make_tasks(self) -> list[Task]:
         return [self._task(entry, number, v) for v in VARIANTS for number, entry in enumerate(lines(FILE))]
 
     def _task(self, entry: Json, number: int, variant: str) -> Task:
@@ -71,9 +70,6 @@ class BfclWebEnv(AnswerEnvironment):
             toolset=tuple(TOOLS),
             known_bad=known_bad(__name__).get(entry["id"], ""),
         )
-
-    def tasks(self) -> list[Task]:
-        return self._tasks
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         return self._docs

@@ -56,16 +56,12 @@ class CustomEnv(Environment):
     def _docs(self) -> dict[str, ToolDoc]:
         return {doc.name: doc for doc in self.tools.docs}
 
-    @cached_property
-    def _tasks(self) -> list[Task]:
+    def make_tasks(self) -> list[Task]:
         tasks = load_tasks(self.tools.folder / self._params.tasks, self.tools.docs, self.tools.digest)
         for task in tasks:
             for name in filter(None, self.checks(task)):
                 self._check_grader(task, name)
         return tasks
-
-    def tasks(self) -> list[Task]:
-        return self._tasks
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         return self._docs

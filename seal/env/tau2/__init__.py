@@ -1,7 +1,6 @@
 """tau2-bench: customer service in retail, airline and telecom, run by the installed package's own environments."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -58,12 +57,8 @@ class Tau2Env(Environment):
         self._domains, self._user = DOMAINS if domain == "all" else (domain,), user
         self._endpoint = Endpoint(url, model, Path(cache), temperature) if user == "endpoint" else None
 
-    @cached_property
-    def _tasks(self) -> list[Task]:
+    def make_tasks(self) -> list[Task]:
         return [task for domain in self._domains for task in load_tasks(domain, self._user)]
-
-    def tasks(self) -> list[Task]:
-        return self._tasks
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         return docs_of(task.initial_state["domain"], self._user)

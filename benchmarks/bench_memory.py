@@ -10,10 +10,11 @@ import argparse
 import time
 from pathlib import Path
 
+from memory_harness import play_memory
+
 from seal.env import load_env
 from seal.env.bfcl_memory import SCENARIOS, BfclMemoryEnv
 from seal.env.spoken_answers import accepted
-from seal.evaluate.memory_benchmark import play_memory
 from seal.policy import load_policy
 from seal.policy.base import Limits, Policy
 from seal.policy.scripted import GoldPolicy, ReplayPolicy

@@ -3,7 +3,6 @@
 import importlib
 import json
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from seal.core.types import Call, Json, Task
 LINES = (Path(__file__).parent / "cases.jsonl").read_text().splitlines()
 CASES: dict[str, dict[str, Json]] = {case["id"]: case for case in map(json.loads, LINES)}
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 JUNK = importlib.import_module("trajectories").JUNK
 
 

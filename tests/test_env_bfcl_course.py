@@ -2,8 +2,6 @@
 
 import importlib
 import random
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,6 @@ from seal.env.bfcl import bounds
 from seal.env.bfcl.gold_reuse import ReusingSession
 from seal.verify.gold import gold_program, resumed
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 trajectories = importlib.import_module("trajectories")
 
 ENV = load_env("bfcl")

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_harness import play_memory
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call
@@ -16,7 +17,6 @@ from seal.env import load_env
 from seal.env.bfcl_memory import SCENARIOS, session
 from seal.env.bfcl_memory.note_taker import ENTRY, UNIFIED, digest, packed
 from seal.env.bfcl_memory.session import MemorySession
-from seal.evaluate.memory_benchmark import play_memory
 from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.rollout.engine import Request, play
 from seal.verify.rollout import verify_rollout

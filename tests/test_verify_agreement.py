@@ -2,8 +2,6 @@
 
 import importlib
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,6 @@ from seal.env.bfcl.checker import EXECUTOR
 from seal.verify.gold import gold_program
 from seal.verify.turns import verify
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 agree = importlib.import_module("agree_verify")
 trajectories = importlib.import_module("trajectories")
 

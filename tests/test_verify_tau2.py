@@ -1,8 +1,6 @@
 """The official reward of tau2: gold conversations, doing nothing, and agreement with the package's own evaluators."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import pytest
 from tau2_cases import ARMS, CASES, COUNTS, env, mutants, task
@@ -14,7 +12,6 @@ from seal.policy.scripted import GoldPolicy, ReplayPolicy
 from seal.rollout.engine import Request, play
 from seal.verify.rollout import success, verify_rollout
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 official_reward = importlib.import_module("tau2_official").official_reward
 
 NOTHING = {"retail": 7, "airline": 19, "telecom": 0}

@@ -6,7 +6,7 @@ the next, and on to the questions. Two honest ways to play it:
 - `tasks()`: the questions over a memory that the scripted note-taker wrote, the same for every policy. They measure
   reading a memory, cost one turn each, and can be trained on.
 - `conversation`, `after`, `question`: the policy writes the memory itself, conversation by conversation, and is asked
-  over what it wrote, as the official harness does it. seal.evaluate.memory_benchmark plays that.
+  over what it wrote, as the official harness does it. benchmarks/memory_harness.py plays that.
 """
 
 from collections.abc import Mapping, Sequence

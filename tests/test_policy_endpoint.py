@@ -23,6 +23,7 @@ from seal.settings.params import CollectParams, TrainParams
 from seal.settings.policies import EndpointParams
 from seal.tools.parse import format_calls
 from seal.train.loop import train_round
+from seal.train.on_policy import OnPolicy
 
 ENV = ShopEnv(train=6, dev=1, test=1)
 TASKS = [task for task in ENV.tasks() if task.split == "train" and task.category == "base"][:4]
@@ -75,7 +76,8 @@ def test_it_is_opened_from_params_and_cannot_be_trained(tmp_path):
     assert policy.hash == EndpointPolicy(EndpointParams("http://elsewhere:2/v1", "m")).hash  # where is not what
     assert policy.hash != EndpointPolicy(EndpointParams("http://localhost:1/v1", "n")).hash
     with pytest.raises(ParamError, match="no weights"):
-        train_round(policy, ENV, [], InterfaceState(), CollectParams(), TrainParams(), (), "r1", 1, 0)
+        play = OnPolicy(ENV, InterfaceState(), CollectParams(), (), RoundKey("r1", 1, 0))
+        train_round(policy, [], play, TrainParams())
     about = json.loads((tmp_path / "p/policy.json").read_text())
     (tmp_path / "p/policy.json").write_text(json.dumps({**about, "model": "other"}))
     with pytest.raises(ArtifactError, match="recorded"):

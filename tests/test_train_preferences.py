@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from train_cases import group, judged
 
 from seal.core.types import Step
+from seal.settings.params import TrainParams
 from seal.train.preferences import pair_batch, preference_pairs, until_action
-from seal.train.reweight import Factors, WeightParams
+from seal.train.reweight import Factors
 
 
 def with_tokens(j, ids, mask, turns, prompt=(5, 6)):
@@ -103,7 +104,7 @@ def test_laws_of_a_batch_of_pairs(n_pass, n_fail, n_early, confidence):
     early = [judged(f"e{i}", ["spurious_tool_call", "pass"]) for i in range(n_early)]
     passed = [judged(f"p{i}", ["pass", "pass"]) for i in range(n_pass)]
     all_of_them = [*failed, *passed, *early]
-    batch = pair_batch(all_of_them, WeightParams(alpha=0.0), Factors())
+    batch = pair_batch(all_of_them, TrainParams(alpha=0.0), Factors())
     pairs = list(zip(batch.rows[::2], batch.rows[1::2], strict=True))
     # a first turn is served by all whose second fails, a second turn by those that pass
     assert len(pairs) == (n_fail if n_pass else 0) + (n_early if n_pass + n_fail else 0) == batch.divisor
@@ -122,7 +123,7 @@ def test_a_sure_label_of_a_strong_failure_weighs_more():
     sure = judged("a", ["spurious_tool_call"], "s")
     unsure = judged("b", ["spurious_tool_call"], "t", confidence=0.0)
     batch = pair_batch(
-        [sure, judged("c", ["pass"], "s"), unsure, judged("d", ["pass"], "t")], WeightParams(), Factors()
+        [sure, judged("c", ["pass"], "s"), unsure, judged("d", ["pass"], "t")], TrainParams(), Factors()
     )
     weight = {row.rollout_id: row.weight for row in batch.weights}
     assert weight["a"] == 2 * weight["b"] > 0
@@ -186,9 +187,9 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     from datasets import load_dataset
     from trl import DPOConfig, DPOTrainer
 
+    from seal.policy.optim import adamw
     from seal.train.dpo import train
-    from seal.train.settings import OptimSettings
-    from seal.train.updates import adamw
+    from seal.train.optimise import Steps, UpdatePlan
 
     rollouts = [ended(j) for j in (*group("a", 3, 5), *group("b", 2, 2), *group("c", 4, 0))]
     pairs = [until_action(pair) for pair in preference_pairs(rollouts)]
@@ -225,10 +226,9 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     theirs = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert theirs[0] == pytest.approx(0.6931, abs=1e-3) and theirs[-1] < theirs[0]
 
-    batch = pair_batch(rollouts, WeightParams("none"), Factors())
+    batch = pair_batch(rollouts, TrainParams(weights="none"), Factors())
     ours = small_nano()
     losses = {}
-    settings = OptimSettings(steps=3, rows=16, lr=1e-2, minibatches=1, dpo_beta=0.3)
-    optimizer = adamw(ours.model, 1e-2)
-    train(ours.model, ours.tokenizer, lambda _: batch, settings, optimizer, losses.__setitem__)
+    params = TrainParams(algorithm="dpo", steps=3, lr=1e-2, minibatches=1, dpo_beta=0.3, schedule="constant")
+    train(ours, UpdatePlan(params, 16), Steps(lambda _: batch, losses.__setitem__), adamw(ours.model, 1e-2))
     assert [losses[i]["loss"] for i in range(3)] == pytest.approx(theirs, abs=2e-3)

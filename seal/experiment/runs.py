@@ -24,7 +24,7 @@ from seal.settings.params import Round
 from seal.settings.typed import read
 from seal.store.files import forget, read_record, write_json
 from seal.store.tables import write_table
-from seal.train.label_shares import pull
+from seal.train.label_shares import advantage_shares
 from seal.train.replay import replay_of, rows_of_replay
 from seal.train.reweight import Factors
 
@@ -129,7 +129,7 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
         entry = read(Round, job.rounds[depth - 1], "round", complete=True)
         resume_dir = folder / "begun" / job.digest(depth)
         line, played = run_round(env, line, entry, f"r{depth}", job.seed, resume_dir=resume_dir)
-        pulled = pull(played.trained.weights, [*played.collected, *played.trained.fresh])
+        pulled = advantage_shares(played.trained.weights, [*played.collected, *played.trained.played])
         _keep(job, state, line, pulled)
         _write(job, folder, line, pulled)
         forget(folder / "begun")

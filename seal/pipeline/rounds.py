@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seal.core.judged import Judged
+from seal.core.seeds import RoundKey
 from seal.core.types import Json
 from seal.diagnose.judge import judge, relabelled
 from seal.diagnose.priority import DRAWN
@@ -21,7 +22,8 @@ from seal.rollout.action_cache import ActionLog
 from seal.rollout.collect import collect
 from seal.settings.params import DiagnoseParams, EvaluateParams, Round
 from seal.train.batch import TrainRow
-from seal.train.loop import TrainResult, train_round
+from seal.train.loop import Carried, TrainResult, train_round
+from seal.train.on_policy import OnPolicy
 from seal.train.reweight import Factors
 
 Row = dict[str, Json]
@@ -108,19 +110,11 @@ def run_round(
     say("train")
     trained = train_round(
         policy,
-        env,
         collected,
-        evolved.state,
-        params.collect,
+        OnPolicy(env, evolved.state, params.collect, priority, RoundKey(round_id, depth, run_seed)),
         params.train,
-        priority,
-        round_id,
-        depth,
-        run_seed,
-        line.factors,
+        Carried(line.factors, line.replay, line.start),
         resume_dir / "trained" if resume_dir else None,
-        reference=line.start,
-        replay=line.replay,
     )
     say("evaluate")
     shown = params.collect.mode
@@ -130,7 +124,7 @@ def run_round(
     scores = metrics(evaluation, env.tasks(), params.evaluate.split, line.rows, line.start_rows)
     scores |= idle(env, evaluation, params.evaluate.split)
     updates = len(trained.curve) * params.train.minibatches * params.train.num_iterations
-    spent = {"collect": cost(collected), "probe": evolved.spent, "train": {**cost(trained.fresh), "updates": updates}}
+    spent = {"collect": cost(collected), "probe": evolved.spent, "train": {**cost(trained.played), "updates": updates}}
     whole = round_metrics(
         scores,
         round_id,

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from seal.core.judged import Judged
 from seal.train.advantage import group_advantages
+from seal.settings.rounds import TrainParams
 from seal.train.batch import Batch, Condition, TrainRow, training_view
-from seal.train.reweight import NOT_THE_POLICY, Factors, TurnWeight, WeightParams, normalise, root_failures, strength
+from seal.train.reweight import NOT_THE_POLICY, Factors, TurnWeight, normalised, root_failures, strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,37 +141,34 @@ def until_action(pair: Pair) -> Pair:
     )
 
 
-def pair_batch(
-    judged: Sequence[Judged], weighting: WeightParams, factors: Factors, condition: Condition = "within_group"
-) -> Batch:
+def pair_batch(judged: Sequence[Judged], params: TrainParams, factors: Factors) -> Batch:
     """Rows chosen, rejected, chosen, rejected, ...; a pair's weight is its rows' advantage (plus and minus).
 
     The weight is that of the root failure (1 with weights "none"), scaled by the label's confidence, mean 1 over pairs.
     `divisor` counts pairs: what the loss is divided by.
     """
-    pairs = preference_pairs(judged, condition)
+    pairs = preference_pairs(judged, params.condition)
     weights = [
         TurnWeight(p.rejected_id, p.turn, -1.0, rho, 1 + p.confidence * (rho - 1), "rejected", 1)
         for p in pairs
-        for rho in [1.0 if weighting.granularity == "none" else strength(p.label, weighting, factors)]
+        for rho in [1.0 if params.weights == "none" else strength(p.label, params, factors)]
     ]
-    weights = normalise(weights) if weighting.normalise else weights
+    weights = normalised(weights, params)
     rows = tuple(row for pair, weight in zip(pairs, weights, strict=True) for row in _rows(pair, weight.weight))
     usable = [j for j in judged if j.usable]
     groups = group_advantages([float(j.success) for j in usable], [j.rollout.task_id for j in usable])
-    told = {(row.rollout_id, row.turn) for row in weights}
     chosen: dict[tuple[str, int], TurnWeight] = {}
     for pair, row in zip(pairs, weights, strict=True):
-        before = chosen.get((pair.chosen_id, pair.turn))
-        weight = row.weight + (before.weight if before else 0.0)  # of all pairs that it is chosen in
         key = (pair.chosen_id, pair.turn)
+        before = chosen[key].weight if key in chosen else 0.0
+        weight = row.weight + before  # of all pairs that it is chosen in
         chosen[key] = TurnWeight(*key, 1.0, row.utility, weight, "chosen", len(pair.chosen_ids))
-        told.add(key)
+    paired = {*chosen, *((row.rollout_id, row.turn) for row in weights)}
     others = [
         TurnWeight(j.rollout.rollout_id, turn, 0.0, 0.0, 0.0, "unpaired" if j.usable else NOT_THE_POLICY)
         for j in judged
         for turn in sorted({step.turn for step in j.rollout.steps})
-        if (j.rollout.rollout_id, turn) not in told
+        if (j.rollout.rollout_id, turn) not in paired
     ]
     return Batch(
         rows=rows,

@@ -43,17 +43,13 @@ def _hints(kind: type) -> Mapping[str, Any]:
     return types.MappingProxyType(get_type_hints(kind))
 
 
-def trained_state(model: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
-    """The parameters that training changes."""
-    return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
-
-
 def save(folder: Path, step: int, rows: Any, model: "torch.nn.Module", optimizer: "torch.optim.Optimizer") -> None:
     """Record that `step` is done. Atomic: a kill leaves the state of the step before."""
     with atomic_file(folder / f"step_{step:04d}.json") as partial:
         partial.write_text(to_json(rows))
-    state = {"step": step, "model": trained_state(model), "optimizer": optimizer.state_dict()}
-    write_torch(folder / "state.pt", state)
+    from seal.policy.optim import state_of
+
+    write_torch(folder / "state.pt", {"step": step, **state_of(model, optimizer)})
 
 
 def load(folder: Path, shape: Any = object) -> tuple[dict[str, Any], list[Any]] | None:
@@ -64,13 +60,3 @@ def load(folder: Path, shape: Any = object) -> tuple[dict[str, Any], list[Any]] 
         state = read_torch(folder / "state.pt", {"step": int, "model": dict, "optimizer": dict})
         return state, [read_json(folder / f"step_{step:04d}.json", shape) for step in range(state["step"] + 1)]
 
-
-def restore(state: dict[str, Any], model: "torch.nn.Module", optimizer: "torch.optim.Optimizer") -> None:
-    """Put the recorded parameters and optimiser state back, in place."""
-    import torch
-
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad:
-                parameter.copy_(state["model"][name])
-    optimizer.load_state_dict(state["optimizer"])

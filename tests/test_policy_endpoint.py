@@ -10,6 +10,7 @@ from served_model import FakeChat, serving
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.core.types import Call
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv

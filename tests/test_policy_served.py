@@ -9,6 +9,7 @@ from test_policy_hf import LIMITS, base, observations  # noqa: F401  base: the f
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState

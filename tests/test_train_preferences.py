@@ -122,9 +122,7 @@ def test_laws_of_a_batch_of_pairs(n_pass, n_fail, n_early, confidence):
 def test_a_sure_label_of_a_strong_failure_weighs_more():
     sure = judged("a", ["spurious_tool_call"], "s")
     unsure = judged("b", ["spurious_tool_call"], "t", confidence=0.0)
-    batch = pair_batch(
-        [sure, judged("c", ["pass"], "s"), unsure, judged("d", ["pass"], "t")], TrainParams(), Factors()
-    )
+    batch = pair_batch([sure, judged("c", ["pass"], "s"), unsure, judged("d", ["pass"], "t")], TrainParams(), Factors())
     weight = {row.rollout_id: row.weight for row in batch.weights}
     assert weight["a"] == 2 * weight["b"] > 0
 

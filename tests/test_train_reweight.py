@@ -19,7 +19,9 @@ factors = st.builds(Factors, st.dictionaries(failures, st.floats(1, 2), max_size
 
 
 def by_turn(j, advantage=-1.0, params=FIXED, state=Factors()):
-    return {row.turn: row for row in turn_weights(j, advantage, dict.fromkeys(range(len(j.diagnoses)), 3), params, state)}
+    return {
+        row.turn: row for row in turn_weights(j, advantage, dict.fromkeys(range(len(j.diagnoses)), 3), params, state)
+    }
 
 
 @given(failures, utilities, factors, st.floats(0, 1))

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.interface.state import InterfaceState, Item
-from seal.rollout.collect import collect, training_tasks
-from seal.rollout.plan import choose_tasks
+from seal.rollout.collect import collect
 from seal.settings.params import CollectParams, TrainParams
 from seal.train.loop import train_round
-from seal.train.on_policy import Fresh, task_weights
+from seal.train.on_policy import OnPolicy
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -37,7 +37,8 @@ def round_of(train, tmp_path, collect_params=COLLECT):
     nano = policy()
     played = collect(ENV, nano, INTERFACE, collect_params, "r1", 1, 0)
     judged = [replace(j, success=i % 2 == 0) for i, j in enumerate(judge(ENV, played, DEFAULT_PRIORITY))]
-    result = train_round(nano, ENV, judged, INTERFACE, collect_params, train, DEFAULT_PRIORITY, "r1", 1, 0)
+    play = OnPolicy(ENV, INTERFACE, collect_params, DEFAULT_PRIORITY, RoundKey("r1", 1, 0))
+    result = train_round(nano, judged, play, train)
     nano.save(tmp_path)
     return (tmp_path / "model.safetensors").read_bytes(), result
 
@@ -50,35 +51,17 @@ def test_a_round_trains_plays_and_repeats_to_the_byte(algorithm, tmp_path):
     policy().save(tmp_path / "start")
     assert one != (tmp_path / "start/model.safetensors").read_bytes()
     assert [row["rollouts"] for row in first.curve] == [12, 12] and first.curve[0]["mixed_groups"] == 3
-    assert len(first.fresh) == 12 and {j.rollout.mode for j in first.fresh} == {"full", "off"}
-    assert len({j.rollout.policy_hash for j in first.fresh}) == 1
-    assert first.fresh[0].rollout.policy_hash != policy().hash  # fresh rollouts are the updated policy's
+    assert len(first.played) == 12 and {j.rollout.mode for j in first.played} == {"full", "off"}
+    assert len({j.rollout.policy_hash for j in first.played}) == 1
+    assert first.played[0].rollout.policy_hash != policy().hash  # those played later are the updated policy's
 
 
-def test_where_cues_no_longer_help_the_fresh_groups_play_fewer_rollouts_under_them(tmp_path):
+def test_where_cues_no_longer_help_later_groups_play_fewer_rollouts_under_them(tmp_path):
     for fade, evolved in ((0.0, 2), (0.5, 1)):  # collected successes are as many with cues as without
         _, result = round_of(TrainParams(steps=2, fade=fade), tmp_path / str(evolved))
-        assert sum(not j.bare for j in result.fresh) == 3 * evolved
+        assert sum(not j.bare for j in result.played) == 3 * evolved
 
 
 def test_the_sampler_and_the_trainer_agree_on_bare_rollouts(tmp_path):
     _, result = round_of(TrainParams(steps=1), tmp_path, replace(COLLECT, evolved=0))
     assert abs(result.curve[0]["sampler_gap"]) < 1e-4
-
-
-@pytest.mark.parametrize("credit", ["rollout", "turn"])
-def test_a_curriculum_chooses_the_tasks_of_fresh_groups_by_what_the_round_has_seen(credit):
-    nano, one = policy(), replace(COLLECT, tasks=1, group_size=2, evolved=1)
-    played = collect(ENV, nano, INTERFACE, replace(one, tasks=4), "r1", 1, 0)
-    tasks, easy = training_tasks(ENV), played[0].task_id
-    seen = [replace(j, success=j.rollout.task_id == easy or i % 2 == 0) for i, j in enumerate(judge(ENV, played, ()))]
-    chosen = {}
-    for exponent in (0.0, 8.0):
-        fresh = Fresh(ENV, nano, INTERFACE, one, DEFAULT_PRIORITY, "r1", 1, 0, exponent, credit)
-        chosen[exponent] = [{j.rollout.task_id for j in fresh(step, seen)} for step in range(8)]
-        likely = task_weights(tasks, seen, exponent, credit) if exponent else None
-        draws = [choose_tasks(tasks, 1, 0, 1, "train", step, likely) for step in range(8)]
-        assert chosen[exponent] == [{task.task_id for task in drawn} for drawn in draws]
-    assert chosen[0.0] != chosen[8.0]
-    if credit == "rollout":
-        assert likely[easy] < max(likely.values()) == 1.0

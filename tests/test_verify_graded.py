@@ -15,6 +15,7 @@ from seal.core.types import Call, CallError, Result, Rollout, Step, Verdict
 from seal.diagnose import diagnose
 from seal.env import load_env
 from seal.settings.envs import JudgeParams
+from seal.settings.params import TrainParams
 from seal.store.rows import verdict_of, verdict_row
 from seal.train.reweight import Factors, turn_weights
 from seal.verify.graded import Faulty, Played, opinion_of, schema_only

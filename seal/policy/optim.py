@@ -1,4 +1,4 @@
-"""What every training in plain torch shares: the optimiser, one update, the learning rate, padding, the state to resume.
+"""What every training in plain torch shares: optimiser, one update, learning rate, padding, the state to resume.
 
 Used by the warm start and the reader's pretraining here, and by SFT, DPO and (the optimiser) GRPO in seal.train.
 """

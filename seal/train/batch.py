@@ -70,15 +70,11 @@ class Batch:
         return replace(self, rows=(*self.rows, *rows), divisor=self.divisor + sum(sum(r.loss_mask) for r in rows))
 
 
-def training_views(
-    judged: Sequence[Judged], params: TrainParams, condition: Condition | None = None
-) -> list[TrainRow]:
+def training_views(judged: Sequence[Judged], params: TrainParams, condition: Condition | None = None) -> list[TrainRow]:
     """The rows before advantages, under `condition` (the params' own). Where turns are weighted, calls that failed in a
     turn that was served carry no loss."""
     by_turn = params.weights == "turn"
-    return [
-        training_view(j.rollout, condition or params.condition, j.failed_calls if by_turn else ()) for j in judged
-    ]
+    return [training_view(j.rollout, condition or params.condition, j.failed_calls if by_turn else ()) for j in judged]
 
 
 def training_view(rollout: Rollout, condition: Condition, steps_without_loss: Collection[int] = ()) -> TrainRow:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from seal.core.judged import Judged
-from seal.train.advantage import group_advantages
 from seal.settings.rounds import TrainParams
+from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, Condition, TrainRow, training_view
 from seal.train.reweight import NOT_THE_POLICY, Factors, TurnWeight, normalised, root_failures, strength
 

@@ -59,4 +59,3 @@ def load(folder: Path, shape: Any = object) -> tuple[dict[str, Any], list[Any]] 
     with mended_by(f"remove the folder, the training then begins anew: rm -r {folder}"):
         state = read_torch(folder / "state.pt", {"step": int, "model": dict, "optimizer": dict})
         return state, [read_json(folder / f"step_{step:04d}.json", shape) for step in range(state["step"] + 1)]
-

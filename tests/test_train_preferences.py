@@ -10,7 +10,7 @@ from train_cases import group, judged
 
 from seal.core.types import Step
 from seal.settings.params import TrainParams
-from seal.train.preferences import pair_batch, preference_pairs, until_action
+from seal.train.preferences import pair_batch, preference_pairs
 from seal.train.reweight import Factors
 
 
@@ -52,26 +52,26 @@ EARLY = with_tokens(judged("early", ["missing_tool_call", "pass"]), (10, 11, 20,
 
 def test_the_sides_differ_in_the_diagnosed_turn_and_share_all_before_it():
     (pair,) = preference_pairs([OTHER, WRONG, RIGHT])
-    assert (pair.chosen_id, pair.rejected_id, pair.turn, pair.grafted) == ("right", "wrong", 1, False)
+    assert (pair.chosen.rollout_id, pair.rejected.rollout_id, pair.turn, pair.grafted) == ("right", "wrong", 1, False)
     assert pair.label == "argument_mismatch"
     assert pair.prompt_ids == (5, 6, 10, 11, 20, 12, 13, 21)  # the difference is inside an action: all of it is told
-    assert (pair.chosen_ids, pair.rejected_ids) == ((14, 15), (14, 16))
+    assert (pair.chosen.ids, pair.rejected.ids) == ((14, 15), (14, 16))
 
 
 def test_what_both_say_alike_in_the_turn_is_prompt_and_results_carry_no_mask():
     (pair,) = preference_pairs([RIGHT, EARLY])
-    assert pair.prompt_ids == (5, 6, 10, 11, 20) and (pair.chosen_ids, pair.rejected_ids) == ((12, 13), (18, 13))
+    assert pair.prompt_ids == (5, 6, 10, 11, 20) and (pair.chosen.ids, pair.rejected.ids) == ((12, 13), (18, 13))
     second = with_tokens(judged("e2", ["missing_tool_call", "pass"]), (19, 11, 20, 18, 13, 21, 14, 15), MASK, TURNS)
     (pair,) = preference_pairs([RIGHT, second])
-    assert pair.chosen_mask == (1, 1, 0, 1, 1) and pair.chosen_ids == (10, 11, 20, 12, 13)
-    short = until_action(pair)
-    assert (short.chosen_ids, short.rejected_ids, short.chosen_mask) == ((10, 11), (19, 11), (1, 1))
+    assert pair.chosen.mask == (1, 1, 0, 1, 1) and pair.chosen.ids == (10, 11, 20, 12, 13)
+    short = pair.until_action()
+    assert (short.chosen.ids, short.rejected.ids, short.chosen.mask) == ((10, 11), (19, 11), (1, 1))
 
 
 def test_without_the_same_words_a_right_turn_is_set_behind_the_wrong_ones_own():
     (pair,) = preference_pairs([OTHER, WRONG])
     assert pair.grafted and pair.prompt_ids == (5, 6, 10, 11, 20, 12, 13, 21)
-    assert (pair.chosen_ids, pair.rejected_ids) == ((17, 15), (14, 16))
+    assert (pair.chosen.ids, pair.rejected.ids) == ((17, 15), (14, 16))
 
 
 def test_no_pair_without_a_root_failure_a_success_a_difference_or_a_policy_to_blame():
@@ -92,7 +92,7 @@ def test_an_evolved_rollouts_turn_is_paired_in_its_bare_form_unless_interface_te
     rejected = judged("x", ["pass", "argument_mismatch"], mode="full", recovery_from=99)
     (pair,) = preference_pairs([judged("y", ["pass", "pass"]), rejected])
     bare = rejected.rollout.tokens
-    whole = pair.prompt_ids + pair.rejected_ids
+    whole = pair.prompt_ids + pair.rejected.ids
     assert whole == (bare.bare_prompt_ids + bare.bare_completion_ids)[: len(whole)]
     helped = judged("x", ["pass", "argument_mismatch"], mode="full", recovery_from=1)
     assert not preference_pairs([judged("y", ["pass", "pass"]), helped])
@@ -190,7 +190,7 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     from seal.train.optimise import Steps, UpdatePlan
 
     rollouts = [ended(j) for j in (*group("a", 3, 5), *group("b", 2, 2), *group("c", 4, 0))]
-    pairs = [until_action(pair) for pair in preference_pairs(rollouts)]
+    pairs = [pair.until_action() for pair in preference_pairs(rollouts)]
     file = exported(tmp_path, rollouts)
     assert len(file.read_text().splitlines()) == len(pairs) == 7
 
@@ -219,7 +219,7 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     )
     trained = trainer.train_dataset[0]
     assert tuple(trained["prompt_ids"]) == pairs[0].prompt_ids  # token for token
-    assert tuple(trained["chosen_ids"]) == pairs[0].chosen_ids
+    assert tuple(trained["chosen_ids"]) == pairs[0].chosen.ids
     trainer.train()
     theirs = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert theirs[0] == pytest.approx(0.6931, abs=1e-3) and theirs[-1] < theirs[0]

@@ -5,27 +5,11 @@ from typing import Any
 
 from seal.core.judged import Judged
 from seal.train.batch import Batch
-from seal.train.optimise import StepMetrics
+from seal.train.optimise import METRICS, StepMetrics
 
-CURVE = [
-    "step",
-    "success_bare",
-    "success_evolved",
-    "rollouts",
-    "tokens",
-    "loss",
-    "kl",
-    "clip_ratio",
-    "entropy",
-    "sampler_gap",
-    "mixed_groups",
-    "all_pass_groups",
-    "all_fail_groups",
-    "share_masked",
-    "dropped",
-    "replayed",
-    "excluded",
-]
+_OF_PLAY = ("step", "success_bare", "success_evolved", "rollouts", "tokens")
+_OF_BATCH = ("mixed_groups", "all_pass_groups", "all_fail_groups", "share_masked", "dropped", "replayed", "excluded")
+CURVE = [*_OF_PLAY, *METRICS, *_OF_BATCH]
 
 
 def curve_row(step: int, judged: Sequence[Judged], batch: Batch, replayed: int, metrics: StepMetrics) -> dict[str, Any]:

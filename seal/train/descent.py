@@ -8,7 +8,7 @@ import torch
 
 from seal.policy.optim import padded, set_rate, trained, update
 from seal.train.batch import Batch, TrainRow
-from seal.train.optimise import CPU_ROWS, Steps, UpdatePlan
+from seal.train.optimise import CPU_ROWS, METRICS, Steps, UpdatePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,7 @@ def descend(
             own, limit = trained(model).values(), params.max_grad_norm
             losses.append(update(summed, own, limit, optimizer) if parts else 0.0)
         model.eval()
-        unmeasured = dict.fromkeys(("clip_ratio", "kl", "entropy", "sampler_gap"))
-        steps.finished(step, {"loss": sum(losses) / len(losses), **unmeasured})
+        steps.finished(step, {**dict.fromkeys(METRICS), "loss": sum(losses) / len(losses)})
 
 
 def minibatches(n: int, step: int, plan: UpdatePlan, optimizer: torch.optim.Optimizer) -> Iterator[list[int]]:

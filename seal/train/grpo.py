@@ -40,7 +40,6 @@ def config(plan: UpdatePlan, steps: int, on_cpu: bool, output_dir: str) -> GRPOC
     return GRPOConfig(
         output_dir=output_dir,
         per_device_train_batch_size=rows,
-        gradient_accumulation_steps=1,
         steps_per_generation=params.minibatches,
         num_generations=params.minibatches * rows * rank().world,
         num_iterations=params.num_iterations,
@@ -62,7 +61,6 @@ def config(plan: UpdatePlan, steps: int, on_cpu: bool, output_dir: str) -> GRPOC
         gradient_checkpointing=False,
         ddp_find_unused_parameters=False,  # a prompt that is read once is a forward pass of its own,
         ddp_broadcast_buffers=False,  # and processes have different numbers of them
-        dataloader_num_workers=0,
         dataloader_pin_memory=False,
         logging_strategy="no",
         save_strategy="no",

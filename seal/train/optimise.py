@@ -7,7 +7,8 @@ from typing import Any, Protocol
 from seal.settings.rounds import TrainParams
 from seal.train.batch import Batch
 
-StepMetrics = dict[str, float | None]
+METRICS = ("loss", "kl", "clip_ratio", "entropy", "sampler_gap")
+StepMetrics = dict[str, float | None]  # keys METRICS
 CPU_ROWS = 16  # rows of one forward pass on a CPU: measured as fast as fewer, and 1.5 times as fast as 64
 
 

@@ -7,7 +7,7 @@ in state.pt is the last to count: files of later steps are overwritten.
 import json
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 
 
 def to_json(value: Any) -> str:
-    """Dataclasses, mappings, lists and plain values as one line of JSON."""
-
-    def plain(item: Any) -> dict[str, Any]:
-        return dict(item) if isinstance(item, Mapping) else {f.name: getattr(item, f.name) for f in fields(item)}
-
-    return json.dumps(value, default=plain)
+    """Dataclasses, dicts, lists and plain values as one line of JSON."""
+    return json.dumps(value, default=asdict)
 
 
 def of_json(kind: Any, data: Any) -> Any:

@@ -85,8 +85,8 @@ def training_view(rollout: Rollout, condition: Condition, steps_without_loss: Co
     t = rollout.tokens
     untrained = _tokens_of(steps_without_loss, t.loss_mask)
     if condition == "as_collected" or rollout.mode == "off":
-        own = tuple(int(sampled and i not in untrained) for i, sampled in enumerate(t.loss_mask))
-        return TrainRow(rollout.rollout_id, t.prompt_ids, t.completion_ids, own, t.logprobs, t.turn_of_token)
+        loss_mask = tuple(int(sampled and i not in untrained) for i, sampled in enumerate(t.loss_mask))
+        return TrainRow(rollout.rollout_id, t.prompt_ids, t.completion_ids, loss_mask, t.logprobs, t.turn_of_token)
     shown = [i for i, sampled in enumerate(t.loss_mask) if sampled]
     bare = [i for i, sampled in enumerate(t.bare_loss_mask) if sampled]
     if [t.completion_ids[i] for i in shown] != [t.bare_completion_ids[i] for i in bare]:
@@ -103,10 +103,10 @@ def training_view(rollout: Rollout, condition: Condition, steps_without_loss: Co
 def _tokens_of(steps: Collection[int], sampled: Sequence[int]) -> set[int]:
     """Places of the tokens of some steps: what a step says stands between two segments of the environment's."""
     places, step, before = set(), -1, 0
-    for i, own in enumerate(sampled):
-        step += own and not before
-        before = own
-        if own and step in steps:
+    for i, is_sampled in enumerate(sampled):
+        step += is_sampled and not before
+        before = is_sampled
+        if is_sampled and step in steps:
             places.add(i)
     return places
 

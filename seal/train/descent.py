@@ -53,8 +53,8 @@ def descend(
             minibatch = sorted((examples[i] for i in chosen), key=lambda example: example.length)  # little padding
             parts = [minibatch[i : i + at_once] for i in range(0, len(minibatch), at_once)]
             summed = (goal.loss(part) / divisor for part in parts)
-            own, limit = trained(model).values(), params.max_grad_norm
-            losses.append(update(summed, own, limit, optimizer) if parts else 0.0)
+            parameters, limit = trained(model).values(), params.max_grad_norm
+            losses.append(update(summed, parameters, limit, optimizer) if parts else 0.0)
         model.eval()
         steps.finished(step, {**dict.fromkeys(METRICS), "loss": sum(losses) / len(losses)})
 

@@ -21,7 +21,9 @@ def advantage_shares(weights: Iterable[TurnWeight], judged: Iterable[Judged]) ->
     label: dict[tuple[str, int], str] = {}
     for j in judged:
         tokens, id_ = j.rollout.tokens, j.rollout.rollout_id
-        sampled.update((id_, turn) for turn, own in zip(tokens.turn_of_token, tokens.loss_mask, strict=True) if own)
+        sampled.update(
+            (id_, turn) for turn, is_sampled in zip(tokens.turn_of_token, tokens.loss_mask, strict=True) if is_sampled
+        )
         label |= {(id_, d.turn): str(d.label) for d in j.diagnoses if d.primary}
     total: Counter[str] = Counter()
     for row in weights:

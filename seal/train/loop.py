@@ -131,10 +131,10 @@ def train_round(
 
 def check_player(policy: Any, collected: Sequence[Judged]) -> None:
     """Raise ArtifactError when some of the rollouts are another policy's, or this one's before it changed."""
-    own = policy.hash
+    now = policy.hash
     for j in collected:
-        if j.rollout.policy_hash != own:
-            value = f"{j.rollout.rollout_id} was played by {j.rollout.policy_hash}, and this is {own}"
+        if j.rollout.policy_hash != now:
+            value = f"{j.rollout.rollout_id} was played by {j.rollout.policy_hash}, and this is {now}"
             raise ArtifactError("policy of the collected rollouts", value, "run the round's collect stage again")
 
 
@@ -191,8 +191,8 @@ class _Loop:
 
         model = self.policy.model
         optimizer = adamw(model, self.params.lr)
-        state, kept = (resume.load(resume_dir, _SHAPE) if resume_dir else None) or (None, [])
-        for row in kept:
+        state, finished_before = (resume.load(resume_dir, _SHAPE) if resume_dir else None) or (None, [])
+        for row in finished_before:
             self._recall(resume.of_json(TrainStep, row))
 
         def finished(number: int, metrics: StepMetrics) -> None:
@@ -201,7 +201,7 @@ class _Loop:
                 resume.save(resume_dir, number, step, model, optimizer)
 
         restored = (lambda: restore(state, model, optimizer)) if state else (lambda: None)
-        self.train(self.policy, self.plan, Steps(self._batch_of, finished, len(kept), restored), optimizer)
+        self.train(self.policy, self.plan, Steps(self._batch_of, finished, len(finished_before), restored), optimizer)
         gathered(None)  # the state may be cleared: none is still to read it
 
     def _batch_of(self, step: int) -> Batch:

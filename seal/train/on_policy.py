@@ -38,10 +38,10 @@ class OnPolicy:
         chosen = choose_tasks(tasks, n or self.collect_params.tasks, key.run_seed, key.depth, phase, step)
         policy.model.eval()
         number, world = rank()
-        own = chosen[number::world]  # each process plays its share of the groups
+        share = chosen[number::world]  # each process plays its share of the groups
         with playing(policy):
             where = (key.id, key.depth, key.run_seed, "train", step)
-            rollouts = collect(self.env, policy, self.interface, self.collect_params, *where, chosen=own)
+            rollouts = collect(self.env, policy, self.interface, self.collect_params, *where, chosen=share)
         judged = [j for part in gathered(judge(self.env, rollouts, self.priority)) for j in part]
         order = {task.task_id: i for i, task in enumerate(chosen)}
         return sorted(judged, key=lambda j: order[j.rollout.task_id])

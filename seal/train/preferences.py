@@ -172,6 +172,6 @@ def pair_batch(judged: Sequence[Judged], params: TrainParams, factors: Factors) 
 
 def _rows(pair: Pair, weight: float) -> Iterator[TrainRow]:
     for side, sign in ((pair.chosen, 1), (pair.rejected, -1)):
-        advantages = tuple(sign * weight * own for own in side.mask)
+        advantages = tuple(sign * weight * sampled for sampled in side.mask)
         unsampled, turns = (0.0,) * len(side.ids), (pair.turn,) * len(side.ids)
         yield TrainRow(side.rollout_id, pair.prompt_ids, side.ids, side.mask, unsampled, turns, advantages)

@@ -1,8 +1,8 @@
 """What was imitated and may be again: training rows of evolved rollouts, over the steps of a round and down its line.
 
 An evolved rollout is off-policy under the bare prompt anyway, so it does not age as the policy's own would; and a fact
-that a cue told is met too seldom in one step to be learned from it. The rows are an artifact of the round, so that the
-next one starts with them.
+that a cue stated is met too seldom in one step to be learned from it. The rows are an artifact of the round, so that
+the next one starts with them.
 """
 
 import random

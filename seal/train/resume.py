@@ -7,7 +7,7 @@ in state.pt is the last to count: files of later steps are overwritten.
 import json
 import types
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def to_json(value: Any) -> str:
     """Dataclasses, dicts, lists and plain values as one line of JSON."""
-    return json.dumps(value, default=asdict)
+    # asdict would copy every token on its own
+    return json.dumps(value, default=lambda item: {f.name: getattr(item, f.name) for f in fields(item)})
 
 
 def of_json(kind: Any, data: Any) -> Any:
@@ -41,10 +42,10 @@ def _hints(kind: type) -> Mapping[str, Any]:
 
 def save(folder: Path, step: int, rows: Any, model: "torch.nn.Module", optimizer: "torch.optim.Optimizer") -> None:
     """Record that `step` is done. Atomic: a kill leaves the state of the step before."""
-    with atomic_file(folder / f"step_{step:04d}.json") as partial:
-        partial.write_text(to_json(rows))
     from seal.policy.optim import state_of
 
+    with atomic_file(folder / f"step_{step:04d}.json") as partial:
+        partial.write_text(to_json(rows))
     write_torch(folder / "state.pt", {"step": step, **state_of(model, optimizer)})
 
 

@@ -85,17 +85,17 @@ def shared_scores(
     jobs: list[tuple[tuple[int, ...], list[int]]] = [((), alone)] if alone else []
     jobs += [(prompt[:-1], members) for prompt, members in groups.items() if len(members) > 1]
     for prefix, members in jobs:
-        own = {i: [*prompts[i][len(prefix) :], *completions[i]] for i in members}
+        tails = {i: [*prompts[i][len(prefix) :], *completions[i]] for i in members}
         cache = _read(model, prefix, device) if prefix else None
-        for part in _parts(members, own, CPU_TOKENS if device.type == "cpu" else GPU_TOKENS):
-            ids = torch.zeros(len(part), max(len(own[i]) for i in part), dtype=torch.long)
+        for part in _parts(members, tails, CPU_TOKENS if device.type == "cpu" else GPU_TOKENS):
+            ids = torch.zeros(len(part), max(len(tails[i]) for i in part), dtype=torch.long)
             scored = torch.zeros(ids.shape, dtype=torch.bool)
             column = torch.zeros(ids.shape, dtype=torch.long)
             for row, i in enumerate(part):
-                first = len(own[i]) - len(completions[i])  # of the completion
-                ids[row, : len(own[i])] = torch.tensor(own[i])
-                scored[row, first - 1 : len(own[i]) - 1] = wanted[i, : len(completions[i])].bool().cpu()
-                column[row, first - 1 : len(own[i]) - 1] = torch.arange(len(completions[i]))
+                first = len(tails[i]) - len(completions[i])  # of the completion
+                ids[row, : len(tails[i])] = torch.tensor(tails[i])
+                scored[row, first - 1 : len(tails[i]) - 1] = wanted[i, : len(completions[i])].bool().cpu()
+                column[row, first - 1 : len(tails[i]) - 1] = torch.arange(len(completions[i]))
             targets = ids.roll(-1, 1)[scored].to(device)
             past = {"cache": _spread(cache, len(part)), "use_cache": True} if cache else {"use_cache": False}
             found.append(model(input_ids=ids.to(device), wanted=scored.to(device), targets=targets, **past))
@@ -111,18 +111,20 @@ def _read(model: Callable[..., Any], prefix: Sequence[int], device: torch.device
 
 
 def _spread(cache: Cache, rows: int) -> Cache:
-    """A cache of its own for `rows` rows that begin alike; keys and values stay in the graph."""
+    """A cache of its tails for `rows` rows that begin alike; keys and values stay in the graph."""
     spread = DynamicCache()
     for i, layer in enumerate(cache.layers):
         spread.update(layer.keys.expand(rows, -1, -1, -1), layer.values.expand(rows, -1, -1, -1), i)
     return spread
 
 
-def _parts(members: Sequence[int], own: dict[int, list[int]], budget: int) -> Iterator[list[int]]:
+def _parts(members: Sequence[int], tails: dict[int, list[int]], budget: int) -> Iterator[list[int]]:
     """Members in order of length, in parts of nearly one length that fill at most `budget` tokens."""
     part: list[int] = []
-    for i in sorted(members, key=lambda i: (-len(own[i]), i)):
-        if part and (len(own[i]) < MIN_LENGTH * len(own[part[0]]) or (len(part) + 1) * len(own[part[0]]) > budget):
+    for i in sorted(members, key=lambda i: (-len(tails[i]), i)):
+        if part and (
+            len(tails[i]) < MIN_LENGTH * len(tails[part[0]]) or (len(part) + 1) * len(tails[part[0]]) > budget
+        ):
             yield part
             part = []
         part.append(i)
@@ -131,8 +133,8 @@ def _parts(members: Sequence[int], own: dict[int, list[int]], budget: int) -> It
 
 def can_share(model: torch.nn.Module) -> bool:
     """Whether a model's cache holds all that later tokens read: not with sliding windows, nor nano's embedding."""
-    kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or ("full_attention",))
-    return kinds == {"full_attention"} and not isinstance(model, NanoForCausalLM)
+    layer_types = set(getattr(model.config.get_text_config(), "layer_types", None) or ("full_attention",))
+    return layer_types == {"full_attention"} and not isinstance(model, NanoForCausalLM)
 
 
 def scores_by_length(

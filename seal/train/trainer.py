@@ -206,8 +206,8 @@ class SealGRPOTrainer(GRPOTrainer):
 
     def _join(self, parts: list[dict[str, Any]]) -> None:
         """What TRL noted of each part (a mean over its tokens, of all processes) as one note of the whole minibatch."""
-        own = torch.stack([(part["tool_mask"] * part["completion_mask"]).sum() for part in parts]).double()
-        tokens = self.accelerator.reduce(own, reduction="sum").tolist()
+        of_parts = torch.stack([(part["tool_mask"] * part["completion_mask"]).sum() for part in parts]).double()
+        tokens = self.accelerator.reduce(of_parts, reduction="sum").tolist()
         for key in MEASURED:
             if values := self._metrics["train"].get(key):
                 found = values[-len(parts) :]

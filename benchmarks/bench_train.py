@@ -26,12 +26,13 @@ from trl import GRPOConfig, GRPOTrainer
 from seal.env import load_env
 from seal.policy.demonstrations import demonstrations
 from seal.policy.hf import new_hf
+from seal.policy.optim import adamw
 from seal.settings.policies import HfParams
+from seal.settings.train import TrainParams
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, TrainRow
 from seal.train.grpo import train
-from seal.train.settings import OptimSettings
-from seal.train.updates import adamw
+from seal.train.optimise import Steps, UpdatePlan
 
 LR = 1e-4
 
@@ -76,8 +77,9 @@ def ours(policy, rows: list[TrainRow], advantages: list[float], optimizer, clock
         clock("end")
         found.update(metrics)
 
-    settings = OptimSettings(steps=1, rows=len(rows), lr=LR, minibatches=1)
-    train(policy.model, policy.tokenizer, batch_of_step, settings, optimizer, after_step)
+    same = {"loss": "dapo", "epsilon_high": 0.0, "schedule": "constant"}
+    plan = UpdatePlan(TrainParams(steps=1, lr=LR, minibatches=1, **same), len(rows))
+    train(policy, plan, Steps(batch_of_step, after_step), optimizer)
     return found["loss"]
 
 

@@ -6,19 +6,19 @@ A run with STOP >= 0 is killed at the end of that step, before its state is save
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from train_cases import group
+from train_cases import group, hand_made
 
 from seal.core.types import Task, UserTurn
 from seal.policy.base import Limits, Observation
 from seal.policy.hf import load_hf
 from seal.policy.shards import playing, sharded
 from seal.settings.train import TrainParams
-from seal.train.loop import Loop
+from seal.train.loop import train_round
 from seal.train.ranks import gathered, rank
-from seal.train.settings import OptimSettings
 
 STEPS = 3
 TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
@@ -38,7 +38,7 @@ def main(start: Path, out: Path, micro_batch: int, stop: int) -> None:
     held = sum(p.to_local().numel() if hasattr(p, "to_local") else p.numel() for p in frozen)
     about = {"sharded": sharded(policy.model), "held": gathered(held), "played": []}
 
-    def fresh(step, seen=(), n=0):
+    def rollouts(policy, step, others_than=(), n=0):
         own = range(4)[rank().number :: rank().world] if not step else range(3 * rank().number + 1)
         about["played"].append(play(policy, len(own)))  # not equally many
         rows = [*group(f"s{step}", 2, 3, ("full", "off")), *group(f"z{step}", 4, 2), *group(f"n{step}", 0, 3)]
@@ -49,21 +49,15 @@ def main(start: Path, out: Path, micro_batch: int, stop: int) -> None:
         if row["step"] == stop:
             os._exit(9)
 
-    params = TrainParams(steps=STEPS, beta=0.01, num_iterations=2, schedule="linear")
-    loop = Loop(fresh(0), fresh, params, "r1", on_progress=progress)
-    settings = OptimSettings(
-        STEPS,
-        14,
-        lr=3e-3,
-        minibatches=2,
-        num_iterations=2,
-        beta=0.01,
-        micro_batch=micro_batch,
-        seed=7,
-        schedule="linear",
+    params = TrainParams(
+        **{"steps": STEPS, "lr": 3e-3, "beta": 0.01, "num_iterations": 2, "loss": "dapo", "epsilon_high": 0.0},
+        **{"minibatches": 2, "micro_batch": micro_batch},
     )
-    loop.run(policy, settings, out.with_suffix(".state"))
-    about["hash"], about["curve"] = gathered(policy.hash), loop.result.curve
+    own_hash, collected = policy.hash, rollouts(policy, 0)
+    collected = [replace(j, rollout=replace(j.rollout, policy_hash=own_hash)) for j in collected]
+    state = out.with_suffix(".state")
+    result = train_round(policy, collected, hand_made(rollouts), params, resume_dir=state, on_progress=progress)
+    about["hash"], about["curve"] = gathered(policy.hash), result.curve
     if rank().number == 0:
         policy.save(out)
         out.with_suffix(".json").write_text(json.dumps(about))

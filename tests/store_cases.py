@@ -19,6 +19,7 @@ from seal.policy.scripted import FaultyPolicy
 from seal.rollout.collect import Groups, collect
 from seal.settings.play import CollectParams, EvaluateParams
 from seal.settings.rounds import Defaults, Round
+from seal.settings.train import TrainParams
 from seal.store.files import write_json
 from seal.store.judged import write_judged
 from seal.store.tables import (
@@ -26,7 +27,7 @@ from seal.store.tables import (
     rows_of_tasks,
     write_table,
 )
-from seal.train.reweight import Factors, WeightParams, weigh
+from seal.train.reweight import Factors, turn_weights
 
 LINEAGE = [("r0", "", 0), ("r1", "r0", 1), ("r2", "r1", 2)]
 COLLECT = CollectParams(tasks=6, group_size=6, evolved=4, item_dropout=0.7)
@@ -94,7 +95,7 @@ def _weights(judged: Sequence[Judged], round_id: str) -> list[dict]:
     rows = []
     for j in judged:
         tokens = dict.fromkeys(range(len(j.verdicts)), 1)
-        for row in weigh(j, 1.0 if j.success else -1.0, tokens, WeightParams(), Factors()):
+        for row in turn_weights(j, 1.0 if j.success else -1.0, tokens, TrainParams(), Factors()):
             values = {"turn": row.turn, "advantage": row.advantage, "utility": row.utility}
             key = {"round": round_id, "phase": "train", "train_step": 1, "rollout_id": row.rollout_id}
             rows.append({**key, **values, "weight": row.weight, "reason": row.reason})

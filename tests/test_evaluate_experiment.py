@@ -29,7 +29,7 @@ from seal.settings.play import EvaluateParams
 from seal.settings.rounds import Defaults, Round
 from seal.settings.typed import Absent, plain, read
 from seal.store.parquet import read_parquet, write_parquet
-from seal.train import on_policy as fresh
+from seal.train import on_policy
 
 SMALL = {"collect": {"tasks": 3, "group_size": 4, "evolved": 2}, "train": {"algorithm": "none"}}
 CHEAP = {"evaluate": {"tasks": 6}}
@@ -106,9 +106,9 @@ def test_a_round_killed_in_any_phase_ends_with_the_same_bytes(tmp_path, monkeypa
             raise KeyboardInterrupt
         return played(*args, **more)
 
-    played = fresh.judge
+    played = on_policy.judge
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(fresh, "judge", dies_in_its_second_step)
+        patched.setattr(on_policy, "judge", dies_in_its_second_step)
         run_job(job, tmp_path / "killed")
     for phase in ("profile", "evaluate_policy", "metrics"):
         _killed_at(phase, job, tmp_path / "killed", monkeypatch)

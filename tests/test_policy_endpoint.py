@@ -12,6 +12,7 @@ from served_model import FakeChat, serving
 
 from seal.core.errors import ArtifactError, DependencyError, ParamError
 from seal.core.labels import DEFAULT_PRIORITY
+from seal.core.seeds import RoundKey
 from seal.core.types import Call
 from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
@@ -26,6 +27,7 @@ from seal.settings.policies import EndpointParams
 from seal.settings.train import TrainParams
 from seal.tools.parse import format_calls
 from seal.train.loop import train_round
+from seal.train.on_policy import OnPolicy
 
 ENV = ShopEnv(train=6, dev=1, test=1)
 TASKS = [task for task in ENV.tasks() if task.split == "train" and task.category == "base"][:4]
@@ -79,7 +81,8 @@ def test_it_is_opened_from_params_and_cannot_be_trained(tmp_path):
     assert policy.hash == EndpointPolicy(elsewhere).hash  # where is not what
     assert policy.hash != EndpointPolicy(EndpointParams(url="http://localhost:1/v1", model="n")).hash
     with pytest.raises(ParamError, match="no weights"):
-        train_round(policy, ENV, [], InterfaceState(), CollectParams(), TrainParams(), (), "r1", 1, 0)
+        play = OnPolicy(ENV, InterfaceState(), CollectParams(), (), RoundKey("r1", 1, 0))
+        train_round(policy, [], play, TrainParams())
     about = json.loads((tmp_path / "p/policy.json").read_text())
     (tmp_path / "p/policy.json").write_text(json.dumps({**about, "model": "other"}))
     with pytest.raises(ArtifactError, match="recorded"):

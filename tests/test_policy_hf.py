@@ -18,15 +18,15 @@ from seal.diagnose.judge import judge
 from seal.env.shop import ShopEnv
 from seal.evolve.next_interface import next_interface
 from seal.interface.state import InterfaceState
-from seal.policy import counter_of, load_policy, policy_info
+from seal.policy import counter_of, load_policy, policy_info, warmstart
 from seal.policy.base import Limits, Observation
 from seal.policy.hf import ADAPTER, alike_in_length, new_hf
 from seal.policy.scripted import FaultyPolicy, GoldPolicy
-from seal.policy.warmstart import STATE, sft
+from seal.policy.warmstart import STATE, warm_start
 from seal.rollout.collect import collect
 from seal.settings.evolve import EvolveParams
 from seal.settings.play import CollectParams
-from seal.settings.policies import HfParams
+from seal.settings.policies import HfParams, WarmStartParams
 from seal.settings.rounds import Defaults, Round
 
 TASK = Task("t", "shop", "c", "s", "train", (UserTurn("hi"),), {}, ())
@@ -137,7 +137,7 @@ def test_a_saved_policy_comes_back_to_the_byte(base, tmp_path, train):
     policy = make(base, train=train, lora_rank=4)
     before = policy.hash
     if train != "none":
-        sft(policy.model, [(list(range(10, 30)), [0] * 10 + [1] * 10)], steps=2, lr=1e-2)
+        warm_start(policy.model, [(list(range(10, 30)), [0] * 10 + [1] * 10)], WarmStartParams(steps=2, lr=1e-2))
         assert policy.hash != before
     policy.save(tmp_path / "a")
     again = load_policy(tmp_path / "a")
@@ -191,9 +191,10 @@ def demos(n=6):
     return made
 
 
-def test_warm_start_learns_and_resumes_to_the_byte(base, tmp_path):
-    whole = make(base, train="full")
-    losses = sft(whole.model, demos(), steps=30, lr=2e-2, batch_tokens=60, micro_tokens=30, seed=4)
+def test_warm_start_learns_and_resumes_to_the_byte(base, tmp_path, monkeypatch):
+    monkeypatch.setattr(warmstart, "MICRO_TOKENS", 30)
+    whole, params = make(base, train="full"), WarmStartParams(steps=30, lr=2e-2, batch_tokens=60)
+    losses = warm_start(whole.model, demos(), params, seed=4)
     assert losses[-1] < 0.5 * losses[0]
 
     class Killed(Exception):
@@ -203,14 +204,13 @@ def test_warm_start_learns_and_resumes_to_the_byte(base, tmp_path):
         if progress["step"] == 17:
             raise Killed
 
-    options = {"steps": 30, "lr": 2e-2, "batch_tokens": 60, "micro_tokens": 30, "seed": 4}
-    options |= {"checkpoint_dir": tmp_path / "state", "checkpoint_every": 5}
+    options = {"params": params, "seed": 4, "resume_dir": tmp_path / "state"}
     with pytest.raises(Killed):
-        sft(make(base, train="full").model, demos(), on_progress=kill, **options)
+        warm_start(make(base, train="full").model, demos(), on_progress=kill, **options)
     assert (tmp_path / "state" / STATE).exists()
     resumed = make(base, train="full")
     seen = []
-    assert sft(resumed.model, demos(), on_progress=seen.append, **options) == losses
+    assert warm_start(resumed.model, demos(), on_progress=seen.append, **options) == losses
     assert seen[0]["step"] == 15
     assert resumed.hash == whole.hash
     assert not (tmp_path / "state" / STATE).exists()
@@ -219,7 +219,7 @@ def test_warm_start_learns_and_resumes_to_the_byte(base, tmp_path):
 def test_warm_start_trains_what_is_masked_in_and_only_the_adapter(base):
     policy = make(base, lora_rank=4)
     frozen = {name: p.detach().clone() for name, p in policy.model.named_parameters() if not p.requires_grad}
-    loss = sft(policy.model, demos(2), steps=1, lr=1e-3, batch_tokens=1000)[0]
+    loss = warm_start(policy.model, demos(2), WarmStartParams(steps=1, lr=1e-3, batch_tokens=1000))[0]
     ids, mask = demos(2)[0]
     others, other_mask = demos(2)[1]
     expected = 0.0
@@ -232,9 +232,9 @@ def test_warm_start_trains_what_is_masked_in_and_only_the_adapter(base):
         if name in frozen:
             assert torch.equal(p, frozen[name])
     with pytest.raises(ParamError, match="nothing to train"):
-        sft(make(base, train="none").model, demos(), steps=1, lr=1e-3)
+        warm_start(make(base, train="none").model, demos(), WarmStartParams(steps=1))
     with pytest.raises(ParamError, match="demonstrations"):
-        sft(policy.model, [], steps=1, lr=1e-3)
+        warm_start(policy.model, [], WarmStartParams(steps=1))
 
 
 def test_cues_are_counted_in_the_tokens_of_the_policy_whether_it_plays_or_not(base, tmp_path):

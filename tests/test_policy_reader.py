@@ -9,7 +9,8 @@ from seal.env.compliance import ComplianceEnv
 from seal.env.lexicon import CODES
 from seal.env.procedural import random_domain
 from seal.env.shop import SHOP, ShopEnv
-from seal.policy.pretrain import examples, stack
+from seal.policy.optim import padded
+from seal.policy.pretrain import examples
 from seal.policy.reader import demonstration, noted_docs, rules_of
 from seal.policy.words import END, UNK, WordCodec, build_vocabulary
 
@@ -67,5 +68,5 @@ def test_random_domains_share_no_fact_with_the_shop_beyond_chance():
 
 def test_batches_are_a_function_of_their_step():
     assert examples(700, CODEC) == examples(700, CODEC)
-    ids, mask = stack(examples(3, CODEC))
+    ids, mask = padded(examples(3, CODEC))
     assert ids.shape == mask.shape

@@ -20,6 +20,7 @@ from seal.settings.play import CollectParams
 from seal.settings.policies import HfParams, ServeParams
 from seal.settings.train import TrainParams
 from seal.train.loop import train_round
+from seal.train.on_policy import OnPolicy
 
 torch = pytest.importorskip("torch")
 
@@ -135,9 +136,10 @@ def test_a_round_is_played_by_the_server_and_trained_here(tmp_path):
         assert sum(r.steps[-1].turn > 0 for r in played) > 4  # of several user turns
         judged = [replace(j, success=i % 2 == 0) for i, j in enumerate(judge(env, played, DEFAULT_PRIORITY))]
         params = TrainParams(steps=2, lr=1e-2, beta=0.01, zero_variance="keep", replay=0)  # every row is compared
-        result = train_round(policy, env, judged, bare, play, params, DEFAULT_PRIORITY, "r1", 1, 0)
+        groups = OnPolicy(env, bare, play, DEFAULT_PRIORITY, RoundKey("r1", 1, 0))
+        result = train_round(policy, judged, groups, params)
     assert [row["rollouts"] for row in result.curve] == [8, 8]
     assert all(abs(row["sampler_gap"]) < 1e-4 for row in result.curve)
-    (second,) = {j.rollout.policy_hash for j in result.fresh}
+    (second,) = {j.rollout.policy_hash for j in result.played}
     loaded = [body["lora_name"] for path, body in fake.requests if path == "/v1/load_lora_adapter"]
     assert loaded == [f"seal-{first}", f"seal-{second}"] and len({first, second, policy.hash}) == 3

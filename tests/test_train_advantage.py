@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seal.train.advantage import group_advantages, partial_credit, turn_advantages
+from seal.train.advantage import group_advantages, turn_advantages
 
 batches = st.lists(st.lists(st.booleans(), min_size=1, max_size=8), min_size=1, max_size=6)
 
@@ -50,24 +50,6 @@ def test_zero_variance_groups_are_counted_and_masked_or_kept():
     assert (got.values[~got.trained] == 0).all()  # exactly, though the mean of three 0.1 is not 0.1
     kept = group_advantages(outcomes, keys, "keep")
     assert kept.trained.all() and (kept.values == got.values).all()
-
-
-@given(batches, st.lists(st.floats(0, 1), min_size=48, max_size=48), st.floats(0, 0.99))
-def test_partial_credit_orders_failures_of_mixed_groups_and_makes_no_group_mixed(batch, progress, share):
-    outcomes = [ok for group in batch for ok in group]
-    keys = [i for i, group in enumerate(batch) for _ in group]
-    rewards = partial_credit(outcomes, progress[: len(outcomes)], share)
-    plain = group_advantages(list(map(float, outcomes)), keys)
-    got = group_advantages(list(map(float, outcomes)), keys, rewards=rewards)
-    assert (got.all_pass, got.all_fail, got.mixed) == (plain.all_pass, plain.all_fail, plain.mixed)
-    assert (got.values[~plain.trained] == 0).all()  # no phantom advantage
-    for i in set(keys):
-        here = [n for n, key in enumerate(keys) if key == i]
-        best = max(rewards[n] for n in here)
-        for n in here:
-            assert not outcomes[n] or rewards[n] == best == 1.0
-            for m in here:
-                assert rewards[n] <= rewards[m] or got.values[n] >= got.values[m]
 
 
 def test_nothing_to_train_on():

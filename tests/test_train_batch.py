@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from train_cases import group, judged
 
 from seal.core.errors import ArtifactError
+from seal.settings.train import TrainParams
 from seal.train.advantage import turn_advantages
 from seal.train.batch import assemble, training_view
 from seal.train.on_policy import groups_without_signal
-from seal.train.reweight import Factors, WeightParams
+from seal.train.reweight import Factors
 
-NONE = WeightParams("none")
+PARAMS = TrainParams(negative=1.0, rehearse=0.0)
+NONE = replace(PARAMS, weights="none")
 
 
 def sampled(row_ids, mask):
@@ -50,7 +52,7 @@ def test_a_broken_bare_form_is_an_error():
 
 
 def test_advantages_lie_on_trained_tokens_and_are_advantage_times_weight():
-    batch = assemble(group("t", 2, 2), WeightParams(), Factors())
+    batch = assemble(group("t", 2, 2), PARAMS, Factors())
     weights = {(row.rollout_id, row.turn): row for row in batch.weights}
     for row in batch.rows:
         assert len(row.completion_ids) == len(row.loss_mask) == len(row.advantages) == len(row.logprobs)
@@ -64,9 +66,9 @@ def test_advantages_lie_on_trained_tokens_and_are_advantage_times_weight():
 @given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(["turn", "trajectory", "none"]))
 def test_weights_average_one_over_trained_tokens_before_dropping(n_pass, n_fail, granularity):
     mixed = group("t", n_pass, n_fail, ("full", "off"))
-    batch = assemble(mixed, WeightParams(granularity), Factors(), drop_negative=False)
+    batch = assemble(mixed, replace(PARAMS, weights=granularity, drop_negative=False), Factors())
     assert sum(row.tokens * row.weight for row in batch.weights) / batch.divisor == pytest.approx(1.0)
-    dropped = assemble(mixed, WeightParams(granularity), Factors(), drop_negative=True)
+    dropped = assemble(mixed, replace(PARAMS, weights=granularity), Factors())
     assert dropped.divisor == batch.divisor
     before = {(row.rollout_id, row.turn): row.weight for row in batch.weights}
     for row in dropped.weights:
@@ -78,16 +80,19 @@ def test_only_negative_advantages_of_evolved_rollouts_are_dropped():
     mixed = group("t", 2, 2, ("full", "off"))  # t-2 is evolved and fails
     batch = assemble(mixed, NONE, Factors())
     assert batch.dropped == 1 and {row.rollout_id for row in batch.rows} == {"t-0", "t-1", "t-3"}
-    assert {row.rollout_id for row in assemble(mixed, NONE, Factors(), drop_negative="all").rows} == {"t-0", "t-1"}
-    assert assemble(mixed, NONE, Factors(), drop_negative=False).dropped == 0
+    assert {row.rollout_id for row in assemble(mixed, replace(NONE, drop_negative="all"), Factors()).rows} == {
+        "t-0",
+        "t-1",
+    }
+    assert assemble(mixed, replace(NONE, drop_negative=False), Factors()).dropped == 0
 
 
 def test_zero_variance_groups_are_masked_or_kept_in_the_token_count():
     batch = [*group("a", 2, 2), *group("b", 0, 3), *group("c", 3, 0)]
-    masked = assemble(batch, WeightParams(), Factors())
+    masked = assemble(batch, PARAMS, Factors())
     assert {row.rollout_id[0] for row in masked.rows} == {"a"}
     assert {row.rollout_id[0] for row in masked.weights if row.reason == "zero_variance"} == {"b", "c"}
-    kept = assemble(batch, WeightParams(), Factors(), zero_variance="keep")
+    kept = assemble(batch, replace(PARAMS, zero_variance="keep"), Factors())
     assert kept.divisor > masked.divisor and len(kept.rows) == 10
     assert not any(any(row.advantages) for row in kept.rows if row.rollout_id[0] != "a")
 
@@ -104,13 +109,13 @@ def test_the_share_of_masked_tokens():
     evolved = judged("a", ["pass", "pass"], mode="full", lengths=[3, 5], recovery_from=1)
     bare = judged("b", ["pass", "argument_mismatch"], lengths=[4, 4])
     assert assemble([evolved, bare], NONE, Factors()).share_masked == pytest.approx(5 / 16)
-    assert assemble([evolved, bare], NONE, Factors(), "as_collected").share_masked == 0.0
+    assert assemble([evolved, bare], replace(NONE, condition="as_collected"), Factors()).share_masked == 0.0
 
 
 def test_a_call_that_failed_in_a_served_turn_is_not_rewarded():
     recovered = judged("r", ["pass", "pass"], errors=["not_found", ""])
     failed = judged("f", ["pass", "argument_mismatch"], errors=["parse", "not_found"])
-    batch = {row.rollout_id: row for row in assemble([recovered, failed], WeightParams(), Factors()).rows}
+    batch = {row.rollout_id: row for row in assemble([recovered, failed], PARAMS, Factors()).rows}
     assert [step.turn for step in recovered.rollout.steps] == [0, 0, 1]
     assert sum(batch["r"].loss_mask) == 6 and not any(batch["r"].loss_mask[:3])
     # the turn that fails keeps all its tokens, and the one served before it those of the call that worked
@@ -119,7 +124,7 @@ def test_a_call_that_failed_in_a_served_turn_is_not_rewarded():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["", "not_found", "parse"])), min_size=2, max_size=4))
-def test_sparing_a_failed_call_is_the_same_in_both_forms(turns):
+def test_leaving_out_a_failed_call_is_the_same_in_both_forms(turns):
     """The tokens that carry loss are the same ids, whatever prompt they are trained under."""
     labels = ["pass" if ok else "argument_mismatch" for ok, _ in turns]
     rollout = judged("a", labels, mode="full", errors=[error for _, error in turns])
@@ -131,7 +136,7 @@ def test_sparing_a_failed_call_is_the_same_in_both_forms(turns):
 
 def test_what_is_left_of_negative_advantages():
     batch = group("t", 1, 2, modes=("full", "off", "off"))
-    whole, tenth = (assemble(batch, WeightParams(), Factors(), negative=share) for share in (1.0, 0.1))
+    whole, tenth = (assemble(batch, replace(PARAMS, negative=share), Factors()) for share in (1.0, 0.1))
     assert whole.divisor == tenth.divisor
     for before, after in zip(whole.rows, tenth.rows, strict=True):
         for a, b in zip(before.advantages, after.advantages, strict=True):
@@ -140,7 +145,7 @@ def test_what_is_left_of_negative_advantages():
 
 def test_rehearsal_adds_evolved_successes_as_they_were_collected():
     batch = group("t", 2, 2, modes=("full", "off"))
-    plain, both = (assemble(batch, WeightParams(), Factors(), rehearse=share) for share in (0.0, 0.5))
+    plain, both = (assemble(batch, replace(PARAMS, rehearse=share), Factors()) for share in (0.0, 0.5))
     added = both.rows[len(plain.rows) :]
     assert both.rows[: len(plain.rows)] == plain.rows and both.weights == plain.weights
     shown = {j.rollout.rollout_id: j for j in batch if not j.bare and j.success}
@@ -150,15 +155,16 @@ def test_rehearsal_adds_evolved_successes_as_they_were_collected():
         assert row.prompt_ids == shown[row.rollout_id].rollout.tokens.prompt_ids != bare.prompt_ids
         assert max(row.advantages) == pytest.approx(0.5 * max(bare.advantages))
     assert both.divisor == plain.divisor + sum(sum(row.loss_mask) for row in added)
-    collected = assemble(batch, WeightParams(), Factors(), "as_collected", rehearse=0.5)
-    assert len(collected.rows) == len(assemble(batch, WeightParams(), Factors(), "as_collected").rows)
+    as_collected = replace(PARAMS, condition="as_collected")
+    collected = assemble(batch, replace(as_collected, rehearse=0.5), Factors())
+    assert len(collected.rows) == len(assemble(batch, as_collected, Factors()).rows)
 
 
 def test_rollouts_without_a_sampled_token_are_no_rows():
     empty = judged("a", ["invalid_tool_call"], lengths=[0])
-    batch = assemble([empty, judged("b", ["pass"])], WeightParams(), Factors())
+    batch = assemble([empty, judged("b", ["pass"])], PARAMS, Factors())
     assert [row.rollout_id for row in batch.rows] == ["b"]
-    assert assemble([], WeightParams(), Factors()).divisor == 0
+    assert assemble([], PARAMS, Factors()).divisor == 0
 
 
 def test_credit_by_turn_rewards_what_a_failed_rollout_served_and_leaves_out_what_follows():
@@ -170,7 +176,7 @@ def test_credit_by_turn_rewards_what_a_failed_rollout_served_and_leaves_out_what
         judged("d", ["missing_tool_call", "state_mismatch", "state_mismatch"]),
     ]
     assert assemble(rollouts, NONE, Factors()).rows == ()
-    batch = assemble(rollouts, WeightParams(), Factors(), credit="turn")
+    batch = assemble(rollouts, replace(PARAMS, credit="turn"), Factors())
     up = {(row.rollout_id, row.turn): row.advantage > 0 for row in batch.weights if row.weight}
     assert up == {("a", 0): True, ("b", 0): True, ("c", 0): False, ("d", 0): False, ("b", 1): True}
     reasons = {(row.rollout_id, row.turn): row.reason for row in batch.weights}
@@ -198,7 +204,7 @@ def test_a_group_counts_as_mixed_exactly_where_its_advantages_are_not_all_masked
     }
     solved = {t for t in tasks if all(j.success for j in rollouts if j.rollout.task_id == t)}
     for credit, mixed in signal.items():
-        groups = assemble(rollouts, NONE, Factors(), credit=credit, drop_negative=False).groups
+        groups = assemble(rollouts, replace(NONE, credit=credit, drop_negative=False), Factors()).groups
         assert (groups.mixed, groups.all_pass) == (len(mixed), len(solved))
         assert groups.all_fail == len(set(tasks) - mixed - solved)
         assert groups_without_signal(rollouts, credit) == len(set(tasks) - mixed)
@@ -207,13 +213,12 @@ def test_a_group_counts_as_mixed_exactly_where_its_advantages_are_not_all_masked
 @given(st.sampled_from(["turn", "trajectory"]), st.floats(0.1, 1))
 def test_weights_average_one_over_a_steps_own_rows_whatever_is_rehearsed_or_replayed(granularity, share):
     """Those that are added bring their tokens, and the weights they have (replayed: had) among others."""
-    batch = assemble(
-        group("t", 2, 2, ("full", "off")), WeightParams(granularity), Factors(), drop_negative=False, rehearse=share
-    )
-    own = assemble(group("t", 2, 2, ("full", "off")), WeightParams(granularity), Factors(), drop_negative=False)
+    params = replace(PARAMS, weights=granularity, drop_negative=False)
+    batch = assemble(group("t", 2, 2, ("full", "off")), replace(params, rehearse=share), Factors())
+    own = assemble(group("t", 2, 2, ("full", "off")), params, Factors())
     assert batch.weights == own.weights and batch.rows[: len(own.rows)] == own.rows
     assert sum(row.tokens * row.weight for row in batch.weights) / own.divisor == pytest.approx(1.0)
-    old = assemble(group("u", 1, 3, ("full", "off")), WeightParams(granularity), Factors()).rows
-    both = batch.beside(old)
+    old = assemble(group("u", 1, 3, ("full", "off")), params, Factors()).rows
+    both = batch.with_rows(old)
     assert both.weights == own.weights and both.rows == (*batch.rows, *old)
     assert both.divisor == sum(sum(row.loss_mask) for row in both.rows)

@@ -8,12 +8,11 @@ import time
 
 import pytest
 from test_policy_hf import base  # noqa: F401  the fixture
-from train_cases import group, tiny_policy
+from train_cases import group, hand_made, tiny_policy
 
 from seal.core.errors import ArtifactError
 from seal.settings.train import TrainParams
-from seal.train.loop import Loop
-from seal.train.settings import OptimSettings
+from seal.train.loop import train_round
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -32,7 +31,7 @@ def adapted(seed: int = 1):
     return policy
 
 
-def fresh(step, seen=(), n=0):
+def rollouts(policy, step, others_than=(), n=0):
     time.sleep(0.02)  # a moment to be killed in
     return [*group(f"s{step}", 1 + step % 2, 3, ("full", "off")), *group(f"z{step}", 4, 0)]
 
@@ -43,10 +42,10 @@ def run(algorithm, resume_dir, out=None):
 
     torch.set_num_threads(1)
     policy = adapted()
-    loop = Loop(COLLECTED, fresh, TrainParams(algorithm=algorithm, steps=STEPS), "r1")
-    loop.run(policy, OptimSettings(STEPS, 8, lr=1e-2, minibatches=2, seed=7), resume_dir)
+    params = TrainParams(algorithm=algorithm, steps=STEPS, lr=1e-2)
+    result = train_round(policy, COLLECTED, hand_made(rollouts), params, resume_dir=resume_dir)
     trained = {name: p.detach() for name, p in policy.model.named_parameters() if p.requires_grad}
-    made = save(trained) + json.dumps([loop.result.curve, loop.result.weights]).encode()
+    made = save(trained) + json.dumps([result.curve, result.weight_rows("r1")]).encode()
     if out is None:
         return made
     partial = out.with_suffix(".partial")
@@ -96,20 +95,20 @@ def test_rows_that_a_kill_left_behind_while_clearing_are_not_read(tmp_path):
 def test_a_loaded_adapter_is_the_one_that_was_saved_and_trains_on_alike(base, tmp_path):  # noqa: F811
     from seal.policy import load_policy
     from seal.policy.hf import new_hf, trained_weights
-    from seal.policy.warmstart import sft
-    from seal.settings.policies import HfParams
+    from seal.policy.warmstart import warm_start
+    from seal.settings.policies import HfParams, WarmStartParams
 
     sequences = [(list(range(10, 30)), [0] * 10 + [1] * 10)]
     policy = new_hf(HfParams(base=base, lora_rank=4), device="cpu")
     fresh_hash, names = policy.hash, list(trained_weights(policy.model))
-    sft(policy.model, sequences, steps=3, lr=1e-2)
+    warm_start(policy.model, sequences, WarmStartParams(steps=3, lr=1e-2))
     policy.save(tmp_path / "one")
     again = load_policy(tmp_path / "one")
     assert again.hash == policy.hash != fresh_hash
     assert list(again.model.peft_config) == ["default"] and list(trained_weights(again.model)) == names
     frozen = {name: p.detach().clone() for name, p in again.model.named_parameters() if not p.requires_grad}
     for model in (policy.model, again.model):
-        sft(model, sequences, steps=3, lr=1e-2)
+        warm_start(model, sequences, WarmStartParams(steps=3, lr=1e-2))
     assert again.hash == policy.hash
     for name, p in again.model.named_parameters():
         assert p.requires_grad or torch.equal(p, frozen[name]), name  # nothing was merged into the base

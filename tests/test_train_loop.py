@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from train_cases import group, judged, tiny_policy
+from train_cases import group, hand_made, judged, tiny_policy
 
 from seal.core.errors import ArtifactError, ParamError
 from seal.core.judged import Judged
+from seal.core.seeds import RoundKey
 from seal.settings.play import CollectParams
 from seal.settings.train import TrainParams
 from seal.store.files import forget
@@ -17,11 +18,11 @@ from seal.store.judged import judged_of
 from seal.store.tables import write_table
 from seal.train import resume
 from seal.train.curve import CURVE
-from seal.train.loop import Loop, train_round
-from seal.train.on_policy import faded
-from seal.train.replay import drawn, replay_of, rows_of_replay
+from seal.train.loop import Carried, train_round
+from seal.train.on_policy import OnPolicy, evolved_per_group
+from seal.train.optimise import UpdatePlan
+from seal.train.replay import replay_of, rows_of_replay, sampled
 from seal.train.reweight import Factors
-from seal.train.settings import OptimSettings
 
 torch = pytest.importorskip("torch")
 
@@ -36,32 +37,26 @@ def one_thread():
 
 
 COLLECTED = [*group("a", 2, 2, ("full", "off")), *group("b", 0, 4)]
+PLAY = OnPolicy(None, None, CollectParams(), (), RoundKey("r1", 1, 0))
 
 
-def fresh(step, seen=(), n=0):
+def rollouts(policy, step, others_than=(), n=0):
     """Rollouts that depend on the step alone, as those of a fixed policy would."""
     return [*group(f"s{step}", 1 + step % 2, 3, ("full", "off")), *group(f"z{step}", 4, 0)]
 
 
-def run(params, resume_dir=None, stop_after=None, policy=None):
-    policy = policy or tiny_policy()
-    modes, told = [], []
-
-    def play(step, seen=(), n=0):
-        modes.append(policy.model.training)
-        return fresh(step, seen, n)
+def run(params, resume_dir=None, stop_after=None, make=rollouts, before=Carried()):
+    policy, reported = tiny_policy(), []
 
     def progress(row):
-        told.append(row["step"])
+        reported.append(row["step"])
         if row["step"] == stop_after:
             raise Killed
 
-    loop = Loop(COLLECTED, play, params, "r1", on_progress=progress)
-    updates = {"minibatches": 2, "num_iterations": params.num_iterations, "schedule": params.schedule}
-    settings = OptimSettings(params.steps, 48, lr=1e-2, seed=7, epsilon_high=params.epsilon_high, **updates)
-    loop.run(policy, settings, resume_dir)
-    assert told == list(range(params.steps))  # of a run that goes on, too: a bar shows all
-    return policy.model, loop.result
+    params = replace(params, lr=1e-2)
+    result = train_round(policy, COLLECTED, hand_made(make), params, before, resume_dir, progress)
+    assert reported == list(range(params.steps))  # of a run that goes on, too: a bar shows all
+    return policy.model, result
 
 
 def same_weights(one, other):
@@ -76,14 +71,16 @@ def test_rows_and_curve(algorithm):
     model, result = run(TrainParams(algorithm=algorithm, steps=3))
     assert not same_weights(model, tiny_policy().model) and not model.training
     assert [row["step"] for row in result.curve] == [0, 1, 2] and all(list(row) == CURVE for row in result.curve)
-    assert [j.rollout.rollout_id for j in result.fresh] == [j.rollout.rollout_id for s in (1, 2) for j in fresh(s)]
+    later = [j.rollout.rollout_id for s in (1, 2) for j in rollouts(None, s)]
+    assert [j.rollout.rollout_id for j in result.played] == later
     first = result.curve[0]
     assert (first["mixed_groups"], first["all_fail_groups"], first["all_pass_groups"]) == (1, 1, 0)
     assert first["success_bare"] == 1 / 6 and first["success_evolved"] == 1 / 2  # usable, by mode
     assert first["tokens"] == sum(sum(j.rollout.tokens.loss_mask) for j in COLLECTED)
-    assert {(row["train_step"], row["phase"]) for row in result.weights} == {(0, "collect"), (1, "train"), (2, "train")}
-    turns = {(row["train_step"], row["rollout_id"], row["turn"]) for row in result.weights}
-    assert len(turns) == len(result.weights) == 2 * (8 + 9 + 8)
+    rows = result.weight_rows("r1")
+    assert {(row["train_step"], row["phase"]) for row in rows} == {(0, "collect"), (1, "train"), (2, "train")}
+    turns = {(row["train_step"], row["rollout_id"], row["turn"]) for row in rows}
+    assert len(turns) == len(rows) == 2 * (8 + 9 + 8)
     assert result.factors.updates == 3 and result.factors.factor["argument_mismatch"] > 1
 
 
@@ -99,7 +96,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(algorithm, stop_after, tmp_path)
     again, result = run(params, folder)
     assert same_weights(model, again)
     assert (result.weights, result.curve, result.factors) == (whole.weights, whole.curve, whole.factors)
-    assert result.fresh == whole.fresh
+    assert result.played == whole.played
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -120,10 +117,9 @@ def test_rows_left_by_rounds_that_imitate_are_none_of_pairs_and_are_handed_on(n)
     kept = run(TrainParams(algorithm="sft", steps=2))[1].replay[:n]
     params, models = TrainParams(algorithm="dpo", steps=2), []
     for left in ([], kept):
-        policy, loop = tiny_policy(), Loop(COLLECTED, fresh, params, "r2", replay=left)
-        loop.run(policy, OptimSettings(2, 48, lr=1e-2, seed=7))
-        assert [row["replayed"] for row in loop.result.curve] == [0, 0] and loop.result.replay == left
-        models.append(policy.model)
+        model, result = run(params, before=Carried(replay=left))
+        assert [row["replayed"] for row in result.curve] == [0, 0] and result.replay == left
+        models.append(model)
     assert len(kept) == n and same_weights(*models)
 
 
@@ -143,22 +139,21 @@ def test_the_next_round_starts_with_what_was_kept(tmp_path):
     kept = run(params)[1].replay
     write_table(tmp_path / "replay.parquet", "replay", rows_of_replay(kept, "r1"))
     assert replay_of(tmp_path / "replay.parquet") == kept
-    loop = Loop(COLLECTED, fresh, params, "r2", replay=kept)
-    loop.run(tiny_policy(), OptimSettings(2, 48, lr=1e-2, seed=7))
-    assert [row["replayed"] for row in loop.result.curve] == [len(kept), len(kept) + 1]
-    assert loop.result.replay[: len(kept)] == kept
-    first, second = (drawn(list(range(99)), 9, 7, step) for step in (1, 2))
-    assert first == drawn(list(range(99)), 9, 7, 1) != second and len(set(first)) == 9
+    _, result = run(params, before=Carried(replay=kept))
+    assert [row["replayed"] for row in result.curve] == [len(kept), len(kept) + 1]
+    assert result.replay[: len(kept)] == kept
+    first, second = (sampled(list(range(99)), 9, 7, step) for step in (1, 2))
+    assert first == sampled(list(range(99)), 9, 7, 1) != second and len(set(first)) == 9
 
 
 @pytest.mark.parametrize("steps", [1, 3, 10])
 def test_a_linear_schedule_rises_falls_and_ends(steps):
-    settings = OptimSettings(steps, 8, minibatches=2, num_iterations=3, schedule="linear")
-    rates = [settings.rate(update) for update in range(steps * 6 + 1)]
+    plan = UpdatePlan(TrainParams(steps=steps, minibatches=2, num_iterations=3, schedule="linear"), 8)
+    rates = [plan.rate(update) for update in range(steps * 6 + 1)]
     top = rates.index(1.0)
     assert rates[:top] == sorted(rates[:top]) and rates[top:] == sorted(rates[top:], reverse=True)
     assert rates[-1] == 0.0 and min(rates[:-1]) > 0 and top <= len(rates) // 10
-    assert {OptimSettings(steps, 8).rate(update) for update in range(99)} == {1.0}
+    assert {UpdatePlan(TrainParams(steps=steps, schedule="constant"), 8).rate(update) for update in range(99)} == {1.0}
 
 
 def test_judged_rollouts_survive_json():
@@ -169,12 +164,11 @@ def test_judged_rollouts_survive_json():
 
 
 def test_sft_imitates_successes_and_recovered_turns_only():
-    from seal.train.reweight import WeightParams
     from seal.train.sft import demonstrations
 
     recovered = judged("r", ["pass", "argument_mismatch"], errors=["not_found", ""])
     failed, passed = judged("f", ["pass", "argument_mismatch"]), judged("p", ["pass", "correct_abstention"])
-    batch = demonstrations([recovered, failed, passed], WeightParams(), Factors())
+    batch = demonstrations([recovered, failed, passed], TrainParams(), Factors())
     assert [row.rollout_id for row in batch.rows] == ["r", "p"]
     reasons = {(row.rollout_id, row.turn): (row.reason, row.weight > 0) for row in batch.weights}
     assert reasons["r", 0] == ("recovered", True) and reasons["r", 1] == ("failed", False)
@@ -184,11 +178,10 @@ def test_sft_imitates_successes_and_recovered_turns_only():
 
 
 def test_sft_makes_what_it_imitates_likelier():
-    from seal.train.reweight import WeightParams
+    from seal.train.descent import token_logprobs
     from seal.train.sft import demonstrations
-    from seal.train.updates import token_logprobs
 
-    batch = demonstrations([j for j in COLLECTED if j.success], WeightParams(), Factors())
+    batch = demonstrations([j for j in COLLECTED if j.success], TrainParams(), Factors())
     model, result = run(TrainParams(algorithm="sft", steps=1, num_iterations=5))
 
     def likelihood(model):
@@ -200,11 +193,10 @@ def test_sft_makes_what_it_imitates_likelier():
 
 
 def test_rows_of_other_lengths_do_not_change_a_rows_logprobs():
-    from seal.train.reweight import WeightParams
+    from seal.train.descent import token_logprobs
     from seal.train.sft import demonstrations
-    from seal.train.updates import token_logprobs
 
-    rows = demonstrations([j for j in COLLECTED if j.success], WeightParams(), Factors()).rows
+    rows = demonstrations([j for j in COLLECTED if j.success], TrainParams(), Factors()).rows
     model = tiny_policy().model
     together = token_logprobs(model, rows)[0]
     for i, row in enumerate(rows):
@@ -215,45 +207,39 @@ def test_rows_of_other_lengths_do_not_change_a_rows_logprobs():
 
 def test_groups_without_signal_are_replaced_counted_and_recalled(tmp_path):
     def trained(asked, stop_after=None):
-        def play(step, seen=(), n=0):
-            asked.append((step, n, len(seen)))
-            return group(f"m{step}", 1, 1) if n else fresh(step)
+        def play(policy, step, others_than=(), n=0):
+            asked.append((step, n, len(others_than)))
+            return group(f"m{step}", 1, 1) if n else rollouts(policy, step)
 
-        def progress(row):
-            if row["step"] == stop_after:
-                raise Killed
-
-        policy, loop = tiny_policy(), Loop(COLLECTED, play, params, "r1", on_progress=progress)
-        loop.run(policy, OptimSettings(2, 24, lr=1e-2), tmp_path / ("whole" if asked is whole else "killed"))
-        return policy.model, loop
+        return run(params, tmp_path / ("whole" if asked is whole else "killed"), stop_after, play)
 
     params = TrainParams(algorithm="sft", steps=2, zero_variance="resample")
     whole, again = [], []
-    model, loop = trained(whole)
+    model, result = trained(whole)
     # step 0: one of two groups is all fail, and the one that replaces it is mixed; step 1 likewise
-    assert whole == [(0, 1, 8), (1, 0, 10), (1, 1, 9)]
+    assert whole == [(0, 1, 8), (1, 0, 0), (1, 1, 9)]
     with pytest.raises(Killed):
         trained(again, stop_after=1)
     again.clear()
     resumed, other = trained(again)
     assert again == whole[1:]  # the group that step 0 was given is recalled, not played again
-    assert same_weights(model, resumed) and other.result == loop.result
-    curve = loop.result.curve
+    assert same_weights(model, resumed) and other == result
+    curve = result.curve
     assert [row["rollouts"] for row in curve] == [10, 11] and [row["mixed_groups"] for row in curve] == [2, 2]
-    assert loop.result.steps == [0, 0] + [1] * 11 and len(loop.result.fresh) == 13
-    phases = {(row["train_step"], row["phase"]) for row in loop.result.weights}
+    assert [len(step.played) for step in result.steps] == [2, 11] and len(result.played) == 13
+    phases = {(row["train_step"], row["phase"]) for row in result.weight_rows("r1")}
     assert phases == {(0, "collect"), (0, "train"), (1, "train")}
 
 
 def test_replacing_ends_where_nothing_new_is_left():
     asked = []
 
-    def play(step, seen=(), n=0):
+    def play(policy, step, others_than=(), n=0):
         asked.append(n)
         return group(f"z{len(asked)}", 0, 2)
 
-    loop = Loop(group("a", 0, 4), play, TrainParams(algorithm="sft", steps=1, zero_variance="resample"), "r1")
-    loop.run(tiny_policy(), OptimSettings(1, 24))
+    params = TrainParams(algorithm="sft", steps=1, zero_variance="resample")
+    train_round(tiny_policy(), group("a", 0, 4), hand_made(play), params)
     assert asked == [1, 1]  # twice, and no more
 
 
@@ -281,7 +267,7 @@ def test_a_round_refuses_rollouts_of_its_policy_as_it_was_before(algorithm, tmp_
         next(policy.model.parameters()).add_(1e-3)
     moved = {name: p.clone() for name, p in policy.model.named_parameters()}
     with pytest.raises(ArtifactError, match=f"(?s)played by {before}, and this is {policy.hash}.*collect stage"):
-        train_round(policy, None, own, None, CollectParams(), TrainParams(algorithm=algorithm), (), "r1", 1, 0)
+        train_round(policy, own, PLAY, TrainParams(algorithm=algorithm))
     assert all(torch.equal(p, moved[name]) for name, p in policy.model.named_parameters())
 
 
@@ -289,7 +275,7 @@ def test_no_training_leaves_the_policy_alone():
     policy = tiny_policy()
     for params in (TrainParams(algorithm="none"), TrainParams(steps=0)):
         state = Factors({"pass": 1.0}, 3)
-        result = train_round(policy, None, COLLECTED, None, CollectParams(), params, (), "r1", 1, 0, state)
+        result = train_round(policy, COLLECTED, PLAY, params, Carried(state))
         assert result.factors == state and not result.curve
     assert same_weights(policy.model, tiny_policy().model)
 
@@ -317,8 +303,8 @@ def test_pairing_gives_back_what_was_taken_apart():
 def test_fewer_rollouts_play_under_cues_as_the_gap_closes(evolved, cued, bare, fade):
     played = [judged(f"c{i}", ["pass"], "t", i < cued, mode="full") for i in range(4)]
     played += [judged(f"b{i}", ["pass"], "t", i < bare) for i in range(4)]
-    n = faded(evolved, played, fade)
+    n = evolved_per_group(evolved, played, fade)
     assert min(1, evolved) <= n <= evolved
     assert n == evolved or fade > (cued - bare) / 4
     assert n <= 1 or cued > bare or not fade
-    assert faded(evolved, played[:4], fade) == evolved  # nothing to compare with
+    assert evolved_per_group(evolved, played[:4], fade) == evolved  # nothing to compare with

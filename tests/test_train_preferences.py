@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from train_cases import group, judged
 
 from seal.core.types import Step
-from seal.train.preferences import pair_batch, preference_pairs, until_action
-from seal.train.reweight import Factors, WeightParams
+from seal.settings.train import TrainParams
+from seal.train.preferences import pair_batch, preference_pairs
+from seal.train.reweight import Factors
 
 
 def with_tokens(j, ids, mask, turns, prompt=(5, 6)):
@@ -51,26 +52,26 @@ EARLY = with_tokens(judged("early", ["missing_tool_call", "pass"]), (10, 11, 20,
 
 def test_the_sides_differ_in_the_diagnosed_turn_and_share_all_before_it():
     (pair,) = preference_pairs([OTHER, WRONG, RIGHT])
-    assert (pair.chosen_id, pair.rejected_id, pair.turn, pair.grafted) == ("right", "wrong", 1, False)
+    assert (pair.chosen.rollout_id, pair.rejected.rollout_id, pair.turn, pair.grafted) == ("right", "wrong", 1, False)
     assert pair.label == "argument_mismatch"
     assert pair.prompt_ids == (5, 6, 10, 11, 20, 12, 13, 21)  # the difference is inside an action: all of it is told
-    assert (pair.chosen_ids, pair.rejected_ids) == ((14, 15), (14, 16))
+    assert (pair.chosen.ids, pair.rejected.ids) == ((14, 15), (14, 16))
 
 
 def test_what_both_say_alike_in_the_turn_is_prompt_and_results_carry_no_mask():
     (pair,) = preference_pairs([RIGHT, EARLY])
-    assert pair.prompt_ids == (5, 6, 10, 11, 20) and (pair.chosen_ids, pair.rejected_ids) == ((12, 13), (18, 13))
+    assert pair.prompt_ids == (5, 6, 10, 11, 20) and (pair.chosen.ids, pair.rejected.ids) == ((12, 13), (18, 13))
     second = with_tokens(judged("e2", ["missing_tool_call", "pass"]), (19, 11, 20, 18, 13, 21, 14, 15), MASK, TURNS)
     (pair,) = preference_pairs([RIGHT, second])
-    assert pair.chosen_mask == (1, 1, 0, 1, 1) and pair.chosen_ids == (10, 11, 20, 12, 13)
-    short = until_action(pair)
-    assert (short.chosen_ids, short.rejected_ids, short.chosen_mask) == ((10, 11), (19, 11), (1, 1))
+    assert pair.chosen.mask == (1, 1, 0, 1, 1) and pair.chosen.ids == (10, 11, 20, 12, 13)
+    short = pair.until_action()
+    assert (short.chosen.ids, short.rejected.ids, short.chosen.mask) == ((10, 11), (19, 11), (1, 1))
 
 
 def test_without_the_same_words_a_right_turn_is_set_behind_the_wrong_ones_own():
     (pair,) = preference_pairs([OTHER, WRONG])
     assert pair.grafted and pair.prompt_ids == (5, 6, 10, 11, 20, 12, 13, 21)
-    assert (pair.chosen_ids, pair.rejected_ids) == ((17, 15), (14, 16))
+    assert (pair.chosen.ids, pair.rejected.ids) == ((17, 15), (14, 16))
 
 
 def test_no_pair_without_a_root_failure_a_success_a_difference_or_a_policy_to_blame():
@@ -91,7 +92,7 @@ def test_an_evolved_rollouts_turn_is_paired_in_its_bare_form_unless_interface_te
     rejected = judged("x", ["pass", "argument_mismatch"], mode="full", recovery_from=99)
     (pair,) = preference_pairs([judged("y", ["pass", "pass"]), rejected])
     bare = rejected.rollout.tokens
-    whole = pair.prompt_ids + pair.rejected_ids
+    whole = pair.prompt_ids + pair.rejected.ids
     assert whole == (bare.bare_prompt_ids + bare.bare_completion_ids)[: len(whole)]
     helped = judged("x", ["pass", "argument_mismatch"], mode="full", recovery_from=1)
     assert not preference_pairs([judged("y", ["pass", "pass"]), helped])
@@ -103,7 +104,7 @@ def test_laws_of_a_batch_of_pairs(n_pass, n_fail, n_early, confidence):
     early = [judged(f"e{i}", ["spurious_tool_call", "pass"]) for i in range(n_early)]
     passed = [judged(f"p{i}", ["pass", "pass"]) for i in range(n_pass)]
     all_of_them = [*failed, *passed, *early]
-    batch = pair_batch(all_of_them, WeightParams(alpha=0.0), Factors())
+    batch = pair_batch(all_of_them, TrainParams(alpha=0.0), Factors())
     pairs = list(zip(batch.rows[::2], batch.rows[1::2], strict=True))
     # a first turn is served by all whose second fails, a second turn by those that pass
     assert len(pairs) == (n_fail if n_pass else 0) + (n_early if n_pass + n_fail else 0) == batch.divisor
@@ -121,9 +122,7 @@ def test_laws_of_a_batch_of_pairs(n_pass, n_fail, n_early, confidence):
 def test_a_sure_label_of_a_strong_failure_weighs_more():
     sure = judged("a", ["spurious_tool_call"], "s")
     unsure = judged("b", ["spurious_tool_call"], "t", confidence=0.0)
-    batch = pair_batch(
-        [sure, judged("c", ["pass"], "s"), unsure, judged("d", ["pass"], "t")], WeightParams(), Factors()
-    )
+    batch = pair_batch([sure, judged("c", ["pass"], "s"), unsure, judged("d", ["pass"], "t")], TrainParams(), Factors())
     weight = {row.rollout_id: row.weight for row in batch.weights}
     assert weight["a"] == 2 * weight["b"] > 0
 
@@ -187,12 +186,12 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     from datasets import load_dataset
     from trl import DPOConfig, DPOTrainer
 
+    from seal.policy.optim import adamw
     from seal.train.dpo import train
-    from seal.train.settings import OptimSettings
-    from seal.train.updates import adamw
+    from seal.train.optimise import Steps, UpdatePlan
 
     rollouts = [ended(j) for j in (*group("a", 3, 5), *group("b", 2, 2), *group("c", 4, 0))]
-    pairs = [until_action(pair) for pair in preference_pairs(rollouts)]
+    pairs = [pair.until_action() for pair in preference_pairs(rollouts)]
     file = exported(tmp_path, rollouts)
     assert len(file.read_text().splitlines()) == len(pairs) == 7
 
@@ -221,15 +220,14 @@ def test_the_update_is_trls_and_its_trainer_takes_what_is_exported(tmp_path):
     )
     trained = trainer.train_dataset[0]
     assert tuple(trained["prompt_ids"]) == pairs[0].prompt_ids  # token for token
-    assert tuple(trained["chosen_ids"]) == pairs[0].chosen_ids
+    assert tuple(trained["chosen_ids"]) == pairs[0].chosen.ids
     trainer.train()
     theirs = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert theirs[0] == pytest.approx(0.6931, abs=1e-3) and theirs[-1] < theirs[0]
 
-    batch = pair_batch(rollouts, WeightParams("none"), Factors())
+    batch = pair_batch(rollouts, TrainParams(weights="none"), Factors())
     ours = small_nano()
     losses = {}
-    settings = OptimSettings(steps=3, rows=16, lr=1e-2, minibatches=1, dpo_beta=0.3)
-    optimizer = adamw(ours.model, 1e-2)
-    train(ours.model, ours.tokenizer, lambda _: batch, settings, optimizer, losses.__setitem__)
+    params = TrainParams(algorithm="dpo", steps=3, lr=1e-2, minibatches=1, dpo_beta=0.3, schedule="constant")
+    train(ours, UpdatePlan(params, 16), Steps(lambda _: batch, losses.__setitem__), adamw(ours.model, 1e-2))
     assert [losses[i]["loss"] for i in range(3)] == pytest.approx(theirs, abs=2e-3)

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -127,21 +128,22 @@ def test_processes_share_out_the_groups_and_all_have_all(world, monkeypatch):
     from test_train_round import COLLECT, ENV, INTERFACE, policy
 
     from seal.core.labels import DEFAULT_PRIORITY
-    from seal.train import on_policy as fresh
+    from seal.core.seeds import RoundKey
+    from seal.train import on_policy
     from seal.train.ranks import Rank
 
-    play = fresh.Fresh(ENV, policy(), INTERFACE, COLLECT, DEFAULT_PRIORITY, "r1", 1, 0)
+    play = partial(on_policy.OnPolicy(ENV, INTERFACE, COLLECT, DEFAULT_PRIORITY, RoundKey("r1", 1, 0)), policy())
     shares = []
     for more in ((), ((), 2)):  # a step's groups, or two more
         whole = play(1, *more)
         shares.clear()
         with monkeypatch.context() as patched:
-            patched.setattr(fresh, "gathered", lambda value: [shares.append(value) or []])
+            patched.setattr(on_policy, "gathered", lambda value: [shares.append(value) or []])
             for number in range(world):
-                patched.setattr(fresh, "rank", lambda number=number: Rank(number, world))
+                patched.setattr(on_policy, "rank", lambda number=number: Rank(number, world))
                 play(1, *more)
             assert [len(share) for share in shares] == [4 * len(range(n, len(whole) // 4, world)) for n in range(world)]
-            patched.setattr(fresh, "gathered", lambda value: shares)
+            patched.setattr(on_policy, "gathered", lambda value: shares)
             every = play(1, *more)
         assert [words_of(j.rollout) for j in every] == [words_of(j.rollout) for j in whole]
 
@@ -174,7 +176,7 @@ def test_a_launcher_gets_the_script_and_its_words(tmp_path):
 def test_each_process_takes_its_rows_of_the_same_minibatches():
     from seal.train.batch import TrainRow
     from seal.train.ranks import Rank
-    from seal.train.trainer import own_share
+    from seal.train.trainer import rows_of_process
 
     def row(name):
         return TrainRow(name, (1,), (2,), (1,), (0.0,), (0,), (1.0,))
@@ -185,7 +187,7 @@ def test_each_process_takes_its_rows_of_the_same_minibatches():
     shares = []
     for number in range(3):
         torch.manual_seed(3)
-        shares.append([r.rollout_id for r in own_share(rows, 2, Rank(number, 3), blank)])
+        shares.append([r.rollout_id for r in rows_of_process(rows, 2, Rank(number, 3), blank)])
     assert {len(share) for share in shares} == {4}  # two minibatches of five rows on three processes
     for part in (0, 1):
         there = sorted(name for share in shares for name in share[2 * part : 2 * part + 2] if name)

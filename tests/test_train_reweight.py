@@ -10,22 +10,24 @@ from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
 from seal.settings.train import TrainParams
 from seal.settings.typed import read
 from seal.train.batch import assemble
-from seal.train.reweight import Factors, TurnWeight, WeightParams, normalise, strength, update_factors, weigh
+from seal.train.reweight import Factors, TurnWeight, normalised, strength, turn_weights, update_factors
 
-FIXED = WeightParams(alpha=0.0)
+FIXED = TrainParams(alpha=0.0)
 failures = st.sampled_from(sorted(map(str, FAILURES)))
 utilities = st.dictionaries(st.sampled_from(list(Label)), st.floats(-1, 5), max_size=6)
 factors = st.builds(Factors, st.dictionaries(failures, st.floats(1, 2), max_size=4))
 
 
 def by_turn(j, advantage=-1.0, params=FIXED, state=Factors()):
-    return {row.turn: row for row in weigh(j, advantage, dict.fromkeys(range(len(j.diagnoses)), 3), params, state)}
+    return {
+        row.turn: row for row in turn_weights(j, advantage, dict.fromkeys(range(len(j.diagnoses)), 3), params, state)
+    }
 
 
 @given(failures, utilities, factors, st.floats(0, 1))
 def test_the_root_failing_turn_is_never_penalised_less_than_an_innocent_one(label, utility, state, confidence):
     rows = by_turn(
-        judged("a", ["pass", label, "pass"], confidence=confidence), params=WeightParams(utility=utility), state=state
+        judged("a", ["pass", label, "pass"], confidence=confidence), params=TrainParams(utility=utility), state=state
     )
     assert [rows[t].reason for t in range(3)] == ["innocent", "root_failure", "innocent"]
     assert rows[1].weight >= rows[0].weight == rows[2].weight > 0
@@ -48,7 +50,7 @@ def test_a_consequence_counts_as_innocent_and_a_second_root_as_a_root(first, sec
 @given(utilities, factors)
 def test_recoveries_and_right_abstentions_are_rewarded_at_least_as_much_as_a_pass(utility, state):
     labels, errors = ["pass", "pass", "correct_abstention"], ["", "not_found", ""]
-    rows = by_turn(judged("a", labels, errors=errors), 1.0, WeightParams(utility=utility), state)
+    rows = by_turn(judged("a", labels, errors=errors), 1.0, TrainParams(utility=utility), state)
     assert [rows[t].reason for t in range(3)] == ["pass", "recovered", "abstained"]
     assert rows[1].weight >= rows[0].weight and rows[2].weight >= rows[0].weight
 
@@ -74,7 +76,7 @@ def test_a_spurious_call_in_a_pass_is_masked_however_sure_its_label(confidence):
 def test_no_lowest_weight_masks_the_turns_that_have_it(low):
     with pytest.raises(ParamError, match=r"(?s)train.clip\[0\].*out of range: use a value from 0.001"):
         read(TrainParams, {"clip": [low, 2]}, "train")
-    params = WeightParams.of(read(TrainParams, {"clip": [0.001, 2], "normalise": False}, "train"))
+    params = read(TrainParams, {"clip": [0.001, 2], "normalise": False}, "train")
     rows = by_turn(judged("a", ["pass", "argument_mismatch"]), params=params)
     assert rows[0].reason == "innocent" and rows[0].weight == pytest.approx(0.001)
 
@@ -95,7 +97,7 @@ def test_without_a_root_among_the_turns_nobody_is_blamed():
 
 @given(st.lists(st.sampled_from(list(DEFAULT_UTILITY)), min_size=1, max_size=6), utilities)
 def test_trajectory_granularity_is_the_papers_formula(labels, utility):
-    params = WeightParams("trajectory", {**DEFAULT_UTILITY, **utility}, alpha=0.0)
+    params = TrainParams(weights="trajectory", utility={**DEFAULT_UTILITY, **utility}, alpha=0.0)
     mean = sum(params.utility[z] for z in labels) / len(labels)
     rows = by_turn(judged("a", [str(z) for z in labels]), params=params)
     assert all(row.weight == pytest.approx(min(max(mean, 0.5), 2.0)) for row in rows.values())
@@ -103,7 +105,7 @@ def test_trajectory_granularity_is_the_papers_formula(labels, utility):
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.7])), max_size=12))
 def test_unmasked_weights_stay_positive_and_average_one_over_tokens(rows):
-    got = normalise([TurnWeight("r", i, 1.0, w, w, "x", n) for i, (n, w) in enumerate(rows)])
+    got = normalised([TurnWeight("r", i, 1.0, w, w, "x", n) for i, (n, w) in enumerate(rows)], TrainParams())
     assert all((row.weight > 0) == (w > 0) for row, (_, w) in zip(got, rows, strict=True))
     tokens = sum(row.tokens for row in got if row.weight)
     if tokens:
@@ -119,7 +121,7 @@ def failing(n, label, task, passing=0):
 def test_the_dynamic_factor_by_hand():
     # 24 argument mismatches in a group half solved, 8 missing calls in one never solved.
     batch = failing(24, "argument_mismatch", "a", 24) + failing(8, "missing_tool_call", "b")
-    state = update_factors(Factors(), batch, WeightParams())
+    state = update_factors(Factors(), batch, TrainParams())
     assert state.factor["argument_mismatch"] == pytest.approx(1 + 0.25 * (24 / 32 * 0.5 * 24 / 32))
     assert state.factor["missing_tool_call"] == pytest.approx(1 + 0.25 * (8 / 32 * 1.0 * 8 / 32))
     assert state.updates == 1 and "pass" not in state.factor
@@ -127,7 +129,7 @@ def test_the_dynamic_factor_by_hand():
 
 @given(st.integers(1, 8), st.integers(0, 8), st.floats(0, 1), st.floats(0, 2), factors)
 def test_factors_stay_between_one_and_one_plus_alpha_and_fade_when_solved(n, passing, ema, alpha, state):
-    params = WeightParams(alpha=max(alpha, 1.0), ema=ema)
+    params = TrainParams(alpha=max(alpha, 1.0), ema=ema)
     after = update_factors(state, failing(n, "argument_mismatch", "a", passing), params)
     assert all(1 <= factor <= 1 + params.alpha + 1e-12 for factor in after.factor.values())
     solved = update_factors(after, failing(0, "", "a", 4), params)
@@ -136,7 +138,7 @@ def test_factors_stay_between_one_and_one_plus_alpha_and_fade_when_solved(n, pas
 
 def test_stagnation_falls_as_groups_get_solved():
     levels = [
-        update_factors(Factors(), failing(4, "argument_mismatch", "a", passing), WeightParams()).factor[
+        update_factors(Factors(), failing(4, "argument_mismatch", "a", passing), TrainParams()).factor[
             "argument_mismatch"
         ]
         for passing in (0, 4, 12)
@@ -148,8 +150,8 @@ def test_consequences_faults_of_others_and_evolved_rollouts_do_not_drive_the_loo
     bare = judged("a", ["argument_mismatch", "state_mismatch"], roots=[True, False])
     evolved = judged("b", ["missing_tool_call"], mode="full")
     broken = judged("c", ["env_error"], stop="env_error")
-    assert list(update_factors(Factors(), [bare, evolved, broken], WeightParams()).factor) == ["argument_mismatch"]
-    assert list(update_factors(Factors(), [evolved], WeightParams()).factor) == ["missing_tool_call"]
+    assert list(update_factors(Factors(), [bare, evolved, broken], TrainParams()).factor) == ["argument_mismatch"]
+    assert list(update_factors(Factors(), [evolved], TrainParams()).factor) == ["missing_tool_call"]
 
 
 @given(factors)
@@ -159,21 +161,21 @@ def test_a_capped_utility_still_moves_and_the_state_survives_json(state):
     assert Factors.of_json(None) == Factors()
 
 
-def test_weight_params_fill_missing_utilities():
-    params = WeightParams.of(TrainParams(utility={"pass": 1.1}))
-    assert params.utility["pass"] == 1.1 and params.utility["invalid_tool_call"] == 2.0 and params.clip == (0.5, 2.0)
+def test_a_label_that_the_params_leave_out_has_its_default_utility():
+    params = TrainParams(utility={"pass": 1.1})
+    assert strength("pass", params, Factors()) == 1.1 and strength("invalid_tool_call", params, Factors()) == 2.0
 
 
 def test_the_papers_weights_are_a_setting():
     """Table 6 and w = clip(sum p(z) rho(z), 0.5, 2), by hand: nothing added, nothing divided out."""
-    params = WeightParams.of(TrainParams(weights="trajectory", alpha=0.0, normalise=False))
+    params = TrainParams(weights="trajectory", alpha=0.0, normalise=False, negative=1.0, drop_negative=False)
     table = {"spurious_tool_call": 2.0, "correct_abstention": 1.8, "state_mismatch": 1.0, "pass": 1.0}
     assert {z: params.utility[z] for z in table} == table and params.utility["response_mismatch"] == 0.9
     rollouts = [
         judged("a", ["pass", "spurious_tool_call", "pass", "response_mismatch"], "t"),
         judged("b", ["correct_abstention", "pass"], "t"),
     ]
-    batch = assemble(rollouts, params, Factors({"spurious_tool_call": 1.0}), drop_negative=False)
+    batch = assemble(rollouts, params, Factors({"spurious_tool_call": 1.0}))
     weight = {row.rollout_id: row.weight for row in batch.weights}
     assert weight == {"a": pytest.approx((1 + 2 + 1 + 0.9) / 4), "b": pytest.approx(1.4)}
 
@@ -182,8 +184,8 @@ def test_the_papers_weights_are_a_setting():
 def test_laws_of_a_batch_whatever_its_labels(rollouts):
     """Of the default weights: positive or masked, mean 1 over trained tokens, bounded, the sign the outcome's."""
     made = [judged(f"r{i}", [str(z) for z in labels], "t") for i, labels in enumerate(rollouts)]
-    params = WeightParams()
-    batch = assemble(made, params, update_factors(Factors(), made, params), drop_negative=False)
+    params = TrainParams(drop_negative=False, negative=1.0, rehearse=0.0)
+    batch = assemble(made, params, update_factors(Factors(), made, params))
     rows = [row for row in batch.weights if row.weight]
     success = {j.rollout.rollout_id: j.success for j in made}
     assert all(row.weight > 0 and (row.advantage > 0) == success[row.rollout_id] for row in rows)
@@ -197,7 +199,7 @@ def test_laws_of_a_batch_whatever_its_labels(rollouts):
 
 def test_the_state_of_the_factors_is_versioned():
     """The artifact that a round leaves for the next one says which form it has, and refuses none that is empty."""
-    state = update_factors(Factors(), failing(4, "argument_mismatch", "a"), WeightParams())
+    state = update_factors(Factors(), failing(4, "argument_mismatch", "a"), TrainParams())
     stored = state.to_json()
     assert stored["version"] == 1 and stored["updates"] == 1 and list(stored["factor"]) == ["argument_mismatch"]
     with pytest.raises(ArtifactError, match="version"):

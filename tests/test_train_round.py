@@ -13,6 +13,7 @@ from seal.rollout.collect import collect
 from seal.settings.play import CollectParams
 from seal.settings.train import TrainParams
 from seal.train.loop import train_round
+from seal.train.on_policy import OnPolicy
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -37,7 +38,8 @@ def round_of(train, tmp_path, collect_params=COLLECT):
     nano = policy()
     played = collect(ENV, nano, INTERFACE, collect_params, RoundKey("r1", 1, 0))
     judged = [replace(j, success=i % 2 == 0) for i, j in enumerate(judge(ENV, played, DEFAULT_PRIORITY))]
-    result = train_round(nano, ENV, judged, INTERFACE, collect_params, train, DEFAULT_PRIORITY, "r1", 1, 0)
+    play = OnPolicy(ENV, INTERFACE, collect_params, DEFAULT_PRIORITY, RoundKey("r1", 1, 0))
+    result = train_round(nano, judged, play, train)
     nano.save(tmp_path)
     return (tmp_path / "model.safetensors").read_bytes(), result
 
@@ -50,15 +52,15 @@ def test_a_round_trains_plays_and_repeats_to_the_byte(algorithm, tmp_path):
     policy().save(tmp_path / "start")
     assert one != (tmp_path / "start/model.safetensors").read_bytes()
     assert [row["rollouts"] for row in first.curve] == [12, 12] and first.curve[0]["mixed_groups"] == 3
-    assert len(first.fresh) == 12 and {j.rollout.mode for j in first.fresh} == {"full", "off"}
-    assert len({j.rollout.policy_hash for j in first.fresh}) == 1
-    assert first.fresh[0].rollout.policy_hash != policy().hash  # fresh rollouts are the updated policy's
+    assert len(first.played) == 12 and {j.rollout.mode for j in first.played} == {"full", "off"}
+    assert len({j.rollout.policy_hash for j in first.played}) == 1
+    assert first.played[0].rollout.policy_hash != policy().hash  # those played later are the updated policy's
 
 
-def test_where_cues_no_longer_help_the_fresh_groups_play_fewer_rollouts_under_them(tmp_path):
+def test_where_cues_no_longer_help_later_groups_play_fewer_rollouts_under_them(tmp_path):
     for fade, evolved in ((0.0, 2), (0.5, 1)):  # collected successes are as many with cues as without
         _, result = round_of(TrainParams(steps=2, fade=fade), tmp_path / str(evolved))
-        assert sum(not j.bare for j in result.fresh) == 3 * evolved
+        assert sum(not j.bare for j in result.played) == 3 * evolved
 
 
 def test_the_sampler_and_the_trainer_agree_on_bare_rollouts(tmp_path):

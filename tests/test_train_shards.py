@@ -118,14 +118,15 @@ def test_only_a_base_under_a_lora_is_sharded(launcher, tmp_path):
 def test_a_model_that_is_not_sharded_is_no_model_for_fsdp(launcher):
     from train_cases import tiny_policy
 
+    from seal.settings.train import TrainParams
     from seal.train.grpo import train
-    from seal.train.settings import OptimSettings
+    from seal.train.optimise import Steps, UpdatePlan
 
     launcher.setenv("WORLD_SIZE", "2")
     launcher.setenv("ACCELERATE_USE_FSDP", "true")
     launcher.setenv("FSDP_VERSION", "2")
     with pytest.raises(ParamError, match="not sharded"):
-        train(tiny_policy().model, None, None, OptimSettings(1, 2), None, None)
+        train(tiny_policy(), UpdatePlan(TrainParams(steps=1), 2), Steps(None, None), None)
 
 
 def test_a_base_is_gathered_to_play_unless_a_server_plays():

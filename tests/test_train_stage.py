@@ -11,7 +11,7 @@ from seal.settings.play import CollectParams
 from seal.settings.train import TrainParams
 from seal.store.files import write_json
 from seal.store.tables import write_table
-from seal.train import objective
+from seal.train import descent
 from seal.train.reweight import Factors
 from seal.workspace.lineage import path_of
 
@@ -25,7 +25,6 @@ class Killed(Exception):
 
 def policy(_: str):
     made = tiny_policy()
-    made.hash = "p"  # whose rollouts are those of train_cases
     made.save = lambda out: torch.save(made.model.state_dict(), out / "weights.pt")
     return made
 
@@ -73,6 +72,6 @@ def test_a_kill_after_the_last_step_costs_no_training(where, tmp_path, monkeypat
     def trains(*args):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(objective, "_update", trains)
+    monkeypatch.setattr(descent, "update", trains)
     run(stage(tmp_path / "killed"))
     assert made(tmp_path / "killed") == whole and not (tmp_path / "killed" / "resume").exists()

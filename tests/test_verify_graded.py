@@ -15,8 +15,9 @@ from seal.core.types import Call, CallError, Result, Rollout, Step, Verdict
 from seal.diagnose import diagnose
 from seal.env import load_env
 from seal.settings.envs import JudgeParams
+from seal.settings.train import TrainParams
 from seal.store.rows import verdict_of, verdict_row
-from seal.train.reweight import Factors, WeightParams, weigh
+from seal.train.reweight import Factors, turn_weights
 from seal.verify.graded import Faulty, Played, opinion_of, schema_only
 from seal.verify.judge_model import LEAST, UNSURE, Unreadable, ask, judge, request_of
 from seal.verify.judge_model import verdict_of as read_verdict
@@ -203,7 +204,7 @@ def test_confidence_scales_the_weight_towards_one(env, low, high, granularity):
         found = Verdict(0, False, False, False, confidence, verdict.evidence)
         labels = diagnose(env, task, rollout, [found])
         judged = Judged(rollout, (found,), tuple(labels), False, 0.0)
-        (row,) = weigh(judged, -1.0, {0: 3}, WeightParams(granularity, alpha=0.0), Factors())
+        (row,) = turn_weights(judged, -1.0, {0: 3}, TrainParams(weights=granularity, alpha=0.0), Factors())
         assert row.weight == pytest.approx(1 + confidence * (1.5 - 1))  # 1.5: utility of missing_tool_call
         weights.append(row.weight)
     assert weights[0] <= weights[1]

@@ -1,10 +1,14 @@
 """Hand-made judged rollouts and a tiny policy, for the tests of the train room."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from seal.core.judged import Judged
+from seal.core.seeds import RoundKey
 from seal.core.types import Call, CallError, Diagnosis, Result, Rollout, Step, Tokens, Verdict
+from seal.settings.play import CollectParams
+from seal.train.on_policy import OnPolicy
 
 VOCABULARY = 40
 
@@ -111,6 +115,20 @@ def group(
     return rollouts
 
 
+@dataclass(frozen=True)
+class HandMade(OnPolicy):
+    """Stands in for play: `make(policy, step, others_than, n)` gives the rollouts."""
+
+    make: Callable[..., list[Judged]] | None = None
+
+    def __call__(self, policy, step, others_than=(), n=0):
+        return self.make(policy, step, others_than, n)
+
+
+def hand_made(make: Callable[..., list[Judged]]) -> HandMade:
+    return HandMade(None, None, CollectParams(), (), RoundKey("r1", 1, 0), make)
+
+
 def tiny_policy(seed: int = 0):
     """A random two-layer Llama with a tokenizer, as the policies with weights expose them."""
     import torch
@@ -120,6 +138,7 @@ def tiny_policy(seed: int = 0):
     inner = Tokenizer(models.WordLevel({f"w{i}": i for i in range(VOCABULARY)}, unk_token="w1"))
 
     class Policy:
+        hash = "p"  # whose rollouts are those of `judged`
         tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="w0", unk_token="w1", eos_token="w2")
 
         def __init__(self) -> None:

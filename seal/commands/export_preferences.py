@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from seal.settings.params import load_params
     from seal.store.files import atomic_file
-    from seal.train.preferences import preference_pairs, until_action
+    from seal.train.preferences import preference_pairs
     from seal.workspace.lineage import Lineage
 
     left_out, written, place = 0, 0, file_place("--out", args.out)
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             entry = lineage.round(round_id)
             tokenizer = _tokenizer(args.root, round_id, entry.parent)
             pairs = preference_pairs(_judged(args.root, round_id), entry.train.condition)
-            for pair in map(until_action, pairs) if args.until == "action" else pairs:
+            for pair in (pair.until_action() for pair in pairs) if args.until == "action" else pairs:
                 row = text_row(pair, tokenizer)
                 left_out, written = left_out + (row is None), written + (row is not None)
                 if row:
@@ -63,7 +63,7 @@ def text_row(pair: Any, tokenizer: Any) -> dict[str, Json] | None:
     own = tokenizer("")["input_ids"]  # what the tokenizer puts before any text by itself
     if tuple(own) != pair.prompt_ids[: len(own)]:
         return None
-    sides = ((), pair.chosen_ids, pair.rejected_ids)
+    sides = ((), pair.chosen.ids, pair.rejected.ids)
     prompt, chosen, rejected = texts = [_decoded(tokenizer, (pair.prompt_ids + ids)[len(own) :]) for ids in sides]
     for text, ids in zip(texts, sides, strict=True):
         if not text.startswith(prompt) or tokenizer(text)["input_ids"] != [*pair.prompt_ids, *ids]:
@@ -77,8 +77,8 @@ def text_row(pair: Any, tokenizer: Any) -> dict[str, Json] | None:
         "label": pair.label,
         "confidence": pair.confidence,
         "grafted": pair.grafted,
-        "chosen_id": pair.chosen_id,
-        "rejected_id": pair.rejected_id,
+        "chosen_id": pair.chosen.rollout_id,
+        "rejected_id": pair.rejected.rollout_id,
     }
 
 

@@ -98,16 +98,17 @@ def _shares(judged: "Sequence[Judged]") -> dict[str, float]:
 def _weights(judged: "Sequence[Judged]") -> tuple[dict[str, float], dict[tuple[str, int], float]]:
     """(mean weight of root failing turns by label, every turn's weight): one step of the default weights, a turn a unit
     and every rollout trained on."""
-    from seal.train.reweight import Factors, WeightParams, normalise, root_failures, update_factors, weigh
+    from seal.settings.train import TrainParams
+    from seal.train.reweight import Factors, normalised, root_failures, turn_weights, update_factors
 
-    params = WeightParams()
+    params = TrainParams()
     usable = [j for j in judged if j.usable]
     state = update_factors(Factors(), usable, params)
     rows = []
     for j in usable:
         turns = dict.fromkeys(sorted({verdict.turn for verdict in j.verdicts}), 1)
-        rows += weigh(j, 1.0 if j.success else -1.0, turns, params, state)
-    weight = {(row.rollout_id, row.turn): row.weight for row in normalise(rows)}
+        rows += turn_weights(j, 1.0 if j.success else -1.0, turns, params, state)
+    weight = {(row.rollout_id, row.turn): row.weight for row in normalised(rows, params)}
     by_label: dict[str, list[float]] = {}
     for j in usable:
         if not j.success:

@@ -21,7 +21,7 @@ from seal.experiment.results import RECORD, as_outcomes, record
 from seal.settings.rounds import Round
 from seal.settings.typed import read
 from seal.store.files import atomic_dir, forget, read_record, write_json
-from seal.train.label_shares import pull
+from seal.train.label_shares import advantage_shares
 
 
 def run_jobs(
@@ -124,8 +124,8 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
         run = Run(resume_dir=folder / "begun" / job.digest(depth))
         state = run_round(RoundState(key, env, before, start_policy), entry, run)
         before = state.checkpoint()
-        pulled = pull(state.trained.weights, [*state.judged, *state.trained.fresh])
-        kept = record(job.digest(depth), state.metrics, pulled, as_outcomes(before.evaluations))
+        shares = advantage_shares(state.trained.weights, [*state.judged, *state.trained.played])
+        kept = record(job.digest(depth), state.metrics, shares, as_outcomes(before.evaluations))
         with atomic_dir(state_folder) as made:
             RoundFolder(made, key.id).write_checkpoint(before)
             write_json(made / "line.json", {**kept, "depth": depth})

@@ -151,11 +151,11 @@ class RoundFolder:
 
     def write_train(self, state: RoundState, parent: "RoundFolder") -> None:
         trained = state.trained
-        step_of = {j.rollout.rollout_id: step for j, step in zip(trained.fresh, trained.steps, strict=True)}
         with atomic_dir(self.path / "train") as out:
-            if trained.fresh:
-                write_judged(out, trained.fresh, self.id, "train", train_step=step_of, tasks=state.env.tasks())
-            write_table(out / "weights.parquet", "weights", trained.weights)
+            if trained.played:
+                steps = trained.step_of
+                write_judged(out, trained.played, self.id, "train", train_step=steps, tasks=state.env.tasks())
+            write_table(out / "weights.parquet", "weights", trained.weight_rows(self.id))
             write_csv(out / "curve.csv", trained.curve, CURVE)
             self._write_carried(out, trained.factors, trained.replay)
         with atomic_dir(self.path / "policy") as out:

@@ -22,7 +22,8 @@ from seal.rollout.engine import PlayRun
 from seal.rollout.play_cache import PlayCache
 from seal.settings.play import EvaluateParams
 from seal.settings.rounds import Round
-from seal.train.loop import Carried, OnPolicy, train_round
+from seal.train.loop import Carried, train_round
+from seal.train.on_policy import OnPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def train(state: RoundState, params: Round, run: Run = Run()) -> RoundState:
     stepped = (lambda row: run.on_progress(1)) if run.on_progress else None
     trained = train_round(parent.policy, state.judged, play, params.train, before, resume_dir, stepped)
     updates = len(trained.curve) * params.train.minibatches * params.train.num_iterations
-    spent = {**cost(j.rollout for j in trained.fresh), "updates": updates}
+    spent = {**cost(j.rollout for j in trained.played), "updates": updates}
     return replace(state, trained=trained, policy=parent.policy, spent={**state.spent, "train": spent})
 
 

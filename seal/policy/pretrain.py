@@ -14,9 +14,10 @@ from safetensors.torch import save_file
 
 from seal.policy.nano import nano_config, shared_weights
 from seal.policy.nano_model import NanoForCausalLM
+from seal.policy.optim import padded, set_rate, update
 from seal.policy.reader import demonstration
-from seal.policy.warmstart import parts
-from seal.policy.words import PAD, SPECIAL, WordCodec, build_vocabulary
+from seal.policy.warmstart import parts_of
+from seal.policy.words import SPECIAL, WordCodec, build_vocabulary
 
 STEPS, DRILLS = 4000, 150
 EPISODES, DRILL_EPISODES = 40, 32
@@ -54,16 +55,6 @@ def examples(step: int, codec: WordCodec, steps: int = STEPS) -> list[Example]:
     return sorted(batch, key=lambda example: len(example[0]))
 
 
-def stack(batch: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Right-padded ids (B, T) and loss mask (B, T)."""
-    width = max(len(ids) for ids, _ in batch)
-    ids, mask = torch.full((len(batch), width), PAD), torch.zeros(len(batch), width, dtype=torch.bool)
-    for i, (row, row_mask) in enumerate(batch):
-        ids[i, : len(row)] = torch.tensor(row)
-        mask[i, : len(row)] = torch.tensor(row_mask, dtype=torch.bool)
-    return ids, mask
-
-
 def optimizers(model: NanoForCausalLM) -> list[torch.optim.Optimizer]:
     """Muon (Jordan et al. 2024) for the matrices inside the blocks, AdamW for the rest.
 
@@ -77,11 +68,11 @@ def optimizers(model: NanoForCausalLM) -> list[torch.optim.Optimizer]:
     ]
 
 
-def loss_of(model: NanoForCausalLM, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of the masked tokens; logits are computed for those alone."""
+def loss_of(model: NanoForCausalLM, ids: torch.Tensor, mask: torch.Tensor, tokens: int) -> torch.Tensor:
+    """Cross-entropy of the trained tokens, as a share of the mean over a batch of `tokens`; logits for those alone."""
     trained = mask[:, 1:]
     hidden = model.model(ids).last_hidden_state[:, :-1][trained]
-    return torch.nn.functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][trained])
+    return torch.nn.functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][trained]) * trained.sum() / tokens
 
 
 def pretrain(checkpoint: Path, steps: int = STEPS, report_every: int = 100) -> NanoForCausalLM:
@@ -99,22 +90,14 @@ def pretrain(checkpoint: Path, steps: int = STEPS, report_every: int = 100) -> N
         for tool, saved in zip(tools, state["optimizers"], strict=True):
             tool.load_state_dict(saved)
         first = state["step"] + 1
-    peaks = [(MUON_LR, tools[0]), (ADAM_LR, tools[1])]
     for step in range(first, steps):
         decay = 0.95 * 0.5 * (1 + math.cos(math.pi * step / steps)) + 0.05
-        for peak, tool in peaks:
-            tool.param_groups[0]["lr"] = peak * (min(1.0, (step + 1) / WARMUP) * decay)
+        for peak, tool in zip((MUON_LR, ADAM_LR), tools, strict=True):
+            set_rate(tool, peak * (min(1.0, (step + 1) / WARMUP) * decay))
         batch = examples(step, codec, steps)
-        trained, total = sum(sum(mask[1:]) for _, mask in batch), 0.0
-        for part in parts(batch, MICRO_TOKENS):
-            ids, mask = stack(part)
-            loss = loss_of(model, ids, mask) * mask[:, 1:].sum() / trained
-            loss.backward()
-            total += loss.item()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for tool in tools:
-            tool.step()
-        model.zero_grad()
+        tokens = sum(sum(mask[1:]) for _, mask in batch)
+        losses = (loss_of(model, *padded(part), tokens) for part in parts_of(batch, MICRO_TOKENS))
+        total = update(losses, model.parameters(), 1.0, *tools)
         if step % report_every == report_every - 1 or step == steps - 1:
             print(f"step {step + 1}/{steps} loss {total:.3f}", flush=True)
             state = {"model": model.state_dict(), "optimizers": [tool.state_dict() for tool in tools], "step": step}

@@ -61,7 +61,7 @@ def _write_hf(
 ) -> list[float]:
     from seal.policy.demonstrations import demonstrations
     from seal.policy.hf import new_hf
-    from seal.policy.warmstart import sft
+    from seal.policy.warmstart import warm_start
 
     policy, warm = new_hf(params), params.warm_start
     losses: list[float] = []
@@ -71,16 +71,8 @@ def _write_hf(
         tasks = [task for task in env.tasks() if task.split == "train" and not task.known_bad]
         rng = random.Random(seed_for(seed, 0, "warm-start"))
         chosen = sorted(rng.sample(tasks, min(warm.tasks, len(tasks))), key=lambda task: task.task_id)
-        losses = sft(
-            policy.model,
-            demonstrations(env, chosen, policy.codec, max_tokens=warm.max_tokens),
-            warm.steps,
-            warm.lr,
-            batch_tokens=warm.batch_tokens,
-            seed=seed_for(seed, 0, "warm-start-order"),
-            on_progress=on_progress,
-            checkpoint_dir=resume_dir,
-            checkpoint_every=5,
-        )
+        shown = demonstrations(env, chosen, policy.codec, max_tokens=warm.max_tokens)
+        order = seed_for(seed, 0, "warm-start-order")
+        losses = warm_start(policy.model, shown, warm, order, on_progress, resume_dir)
     policy.save(path)
     return losses

@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 ZeroVariance = Literal["mask", "keep", "resample"]
-Credit = Literal["rollout", "turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +21,7 @@ class Advantages:
 
 
 def group_advantages(
-    outcomes: Sequence[float],
-    groups: Sequence[Hashable],
-    zero_variance: ZeroVariance = "mask",
-    rewards: Sequence[float] | None = None,
+    outcomes: Sequence[float], groups: Sequence[Hashable], zero_variance: ZeroVariance = "mask"
 ) -> Advantages:
     """(r - mean) / (std + 1e-4) within each group, std with one degree of freedom less (as TRL has it).
 
@@ -33,11 +29,9 @@ def group_advantages(
     takes its tokens out of the loss (so does "resample", for those it was replaced by stand beside it), "keep" leaves
     them in the token count that the loss is divided by.
 
-    Args: outcomes (N,) in [0, 1]; groups (N,), rollouts with equal keys share a baseline, wherever they stand;
-    rewards (N,), what r is in mixed groups (the outcomes where left out): it never makes a group mixed.
+    Args: outcomes (N,) in [0, 1]; groups (N,), rollouts with equal keys share a baseline, wherever they stand.
     """
     raw = np.asarray(outcomes, dtype=np.float64)
-    shaped = raw if rewards is None else np.asarray(rewards, dtype=np.float64)
     values, trained = np.zeros(len(raw)), np.ones(len(raw), dtype=bool)
     members: dict[Hashable, list[int]] = {}
     for i, group in enumerate(groups):
@@ -50,14 +44,8 @@ def group_advantages(
             trained[index] = zero_variance == "keep"
         else:
             counts["mixed"] += 1
-            r = shaped[index]
             values[index] = (r - r.mean()) / (r.std(ddof=1) + 1e-4)
     return Advantages(values, trained, **counts)
-
-
-def partial_credit(success: Sequence[bool], progress: Sequence[float], share: float) -> list[float]:
-    """Rewards (N,): 1 for a success, `share` of the turns served otherwise, so that none reaches a success."""
-    return [1.0 if ok else share * part for ok, part in zip(success, progress, strict=True)]
 
 
 def turn_advantages(passed: Sequence[Sequence[bool]], groups: Sequence[Hashable]) -> list[dict[int, float]]:

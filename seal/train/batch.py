@@ -12,14 +12,8 @@ from typing import Literal
 from seal.core.errors import ArtifactError
 from seal.core.judged import Judged
 from seal.core.types import Rollout
-from seal.train.advantage import (
-    Advantages,
-    Credit,
-    ZeroVariance,
-    group_advantages,
-    partial_credit,
-    turn_advantages,
-)
+from seal.settings.train import TrainParams
+from seal.train.advantage import Advantages, group_advantages, turn_advantages
 from seal.train.reweight import (
     AFTER_FAILURE,
     DROPPED,
@@ -27,10 +21,9 @@ from seal.train.reweight import (
     ZERO_VARIANCE,
     Factors,
     TurnWeight,
-    WeightParams,
-    mask,
-    normalise,
-    weigh,
+    masked,
+    normalised,
+    turn_weights,
 )
 
 Condition = Literal["as_collected", "stripped", "within_group"]
@@ -72,21 +65,28 @@ class Batch:
     dropped: int
     excluded: int
 
-    def beside(self, rows: Sequence[TrainRow]) -> "Batch":
-        """With more rows, whose tokens count as well. Not for pairs."""
+    def with_rows(self, rows: Sequence[TrainRow]) -> "Batch":
+        """With more rows, whose tokens count in the divisor as well. Not for pairs."""
         return replace(self, rows=(*self.rows, *rows), divisor=self.divisor + sum(sum(r.loss_mask) for r in rows))
 
 
-def training_view(rollout: Rollout, condition: Condition, spared: Collection[int] = ()) -> TrainRow:
-    """The row of one rollout before advantages, cut to length T' <= T. `spared`: steps whose tokens carry no loss.
+def training_views(judged: Sequence[Judged], params: TrainParams, condition: Condition | None = None) -> list[TrainRow]:
+    """The rows before advantages, under `condition` (the params' own). Where turns are weighted, calls that failed in a
+    turn that was served carry no loss."""
+    by_turn = params.weights == "turn"
+    return [training_view(j.rollout, condition or params.condition, j.failed_calls if by_turn else ()) for j in judged]
+
+
+def training_view(rollout: Rollout, condition: Condition, steps_without_loss: Collection[int] = ()) -> TrainRow:
+    """The row of one rollout before advantages, cut to length T' <= T. `steps_without_loss`: places in rollout.steps.
 
     Raises ArtifactError when the bare form of an evolved rollout does not hold the sampled tokens it should.
     """
     t = rollout.tokens
-    spares = _tokens_of(spared, t.loss_mask)
+    untrained = _tokens_of(steps_without_loss, t.loss_mask)
     if condition == "as_collected" or rollout.mode == "off":
-        own = tuple(int(sampled and i not in spares) for i, sampled in enumerate(t.loss_mask))
-        return TrainRow(rollout.rollout_id, t.prompt_ids, t.completion_ids, own, t.logprobs, t.turn_of_token)
+        loss_mask = tuple(int(sampled and i not in untrained) for i, sampled in enumerate(t.loss_mask))
+        return TrainRow(rollout.rollout_id, t.prompt_ids, t.completion_ids, loss_mask, t.logprobs, t.turn_of_token)
     shown = [i for i, sampled in enumerate(t.loss_mask) if sampled]
     bare = [i for i, sampled in enumerate(t.bare_loss_mask) if sampled]
     if [t.completion_ids[i] for i in shown] != [t.bare_completion_ids[i] for i in bare]:
@@ -94,86 +94,67 @@ def training_view(rollout: Rollout, condition: Condition, spared: Collection[int
     loss_mask, logprobs = [0] * len(t.bare_completion_ids), [0.0] * len(t.bare_completion_ids)
     turns = [-1] * len(t.bare_completion_ids)  # -1: the environment's, whose turn nobody asks for
     for i, j in zip(shown, bare, strict=True):
-        loss_mask[j] = 0 if i in spares else 1 - t.interface_mask[i]
+        loss_mask[j] = 0 if i in untrained else 1 - t.interface_mask[i]
         logprobs[j], turns[j] = t.logprobs[i], t.turn_of_token[i]
-    return TrainRow(
-        rollout.rollout_id,
-        t.bare_prompt_ids,
-        t.bare_completion_ids,
-        tuple(loss_mask),
-        tuple(logprobs),
-        tuple(turns),
-    )
+    columns = (t.bare_prompt_ids, t.bare_completion_ids, tuple(loss_mask), tuple(logprobs), tuple(turns))
+    return TrainRow(rollout.rollout_id, *columns)
 
 
 def _tokens_of(steps: Collection[int], sampled: Sequence[int]) -> set[int]:
     """Places of the tokens of some steps: what a step says stands between two segments of the environment's."""
     places, step, before = set(), -1, 0
-    for i, own in enumerate(sampled):
-        step += own and not before
-        before = own
-        if own and step in steps:
+    for i, is_sampled in enumerate(sampled):
+        step += is_sampled and not before
+        before = is_sampled
+        if is_sampled and step in steps:
             places.add(i)
     return places
 
 
-def assemble(
-    judged: Sequence[Judged],
-    weighting: WeightParams,
-    factors: Factors,
-    condition: Condition = "within_group",
-    drop_negative: bool | Literal["all"] = True,
-    zero_variance: ZeroVariance = "mask",
-    credit: Credit = "rollout",
-    partial: float = 0.0,
-    negative: float = 1.0,
-    rehearse: float = 0.0,
-) -> Batch:
+def assemble(judged: Sequence[Judged], params: TrainParams, factors: Factors) -> Batch:
     """Judged rollouts -> training rows, in the order given. Rollouts that something else failed are left out.
 
-    `credit`: what an advantage compares, whole rollouts by their success, or each user turn by its own (see
+    Of `params`:
+    credit: what an advantage compares, whole rollouts by their success, or each user turn by its own (see
     `turn_advantages`; turns without signal are then masked, whatever `zero_variance` says).
-    `drop_negative`: the negative advantages of evolved rollouts (True), of every rollout ("all"), of none (False)
+    drop_negative: the negative advantages of evolved rollouts (True), of every rollout ("all"), of none (False)
     become 0, and `negative` of each other one is left; the weights are normalised before that.
-    `rehearse`: evolved rollouts with a positive advantage train as they were collected, too, at this share of it.
-    `partial`: what a failed rollout of a mixed group gets of the share of its turns that are right.
+    rehearse: evolved rollouts with a positive advantage train as they were collected, too, at this share of it.
     """
     usable = [j for j in judged if j.usable]
     tasks = [j.rollout.task_id for j in usable]
-    rewards = partial_credit([j.success for j in usable], [j.progress for j in usable], partial)
-    groups = group_advantages([j.outcome(credit) for j in usable], tasks, zero_variance, rewards)
-    own = turn_advantages([j.passed for j in usable], tasks) if credit == "turn" else [None] * len(usable)
-    spared = [j.failed_calls if weighting.granularity == "turn" else frozenset() for j in usable]
-    views = [training_view(j.rollout, condition, steps) for j, steps in zip(usable, spared, strict=True)]
+    groups = group_advantages([j.outcome(params.credit) for j in usable], tasks, params.zero_variance)
+    by_turn = turn_advantages([j.passed for j in usable], tasks) if params.credit == "turn" else [None] * len(usable)
+    views = training_views(usable, params)
     weights: list[TurnWeight] = []
-    for j, view, advantage, trained, turns in zip(usable, views, groups.values, groups.trained, own, strict=True):
+    for j, view, advantage, trained, turns in zip(usable, views, groups.values, groups.trained, by_turn, strict=True):
         tokens = tokens_by_turn(j.rollout, view)
         if turns is None:
-            raw = weigh(j, float(advantage), tokens, weighting, factors)
-            weights += raw if trained else mask(raw, ZERO_VARIANCE)
+            raw = turn_weights(j, float(advantage), tokens, params, factors)
+            weights += raw if trained else masked(raw, ZERO_VARIANCE)
         else:
-            for row in weigh(j, turns, tokens, weighting, factors):
+            for row in turn_weights(j, turns, tokens, params, factors):
                 reason = ZERO_VARIANCE if row.turn < len(j.passed) else AFTER_FAILURE
-                weights += [row] if row.turn in turns else mask([row], reason)
-    weights = normalise(weights) if weighting.normalise and weighting.granularity != "none" else weights
+                weights += [row] if row.turn in turns else masked([row], reason)
+    weights = normalised(weights, params)
     divisor = sum(row.tokens for row in weights if row.weight)
 
-    weights = [replace(row, weight=row.weight * negative) if row.advantage < 0 else row for row in weights]
-    if drop_negative:
-        droppable = {j.rollout.rollout_id for j in usable if not j.bare or drop_negative == "all"}
+    weights = [replace(row, weight=row.weight * params.negative) if row.advantage < 0 else row for row in weights]
+    if params.drop_negative:
+        droppable = {j.rollout.rollout_id for j in usable if not j.bare or params.drop_negative == "all"}
         drop = {row for row in weights if row.weight > 0 > row.advantage and row.rollout_id in droppable}
-        weights = [*mask(drop, DROPPED), *(row for row in weights if row not in drop)]
-    batch = make_batch(judged, views, weights, groups, divisor, condition)
-    if not rehearse or condition == "as_collected":
+        weights = [*masked(drop, DROPPED), *(row for row in weights if row not in drop)]
+    batch = make_batch(judged, views, weights, groups, divisor, params.condition)
+    if not params.rehearse or params.condition == "as_collected":
         return batch
-    shown = [training_view(j.rollout, "as_collected", s) for j, s in zip(usable, spared, strict=True) if not j.bare]
-    return batch.beside(_rehearsed(shown, weights, rehearse))
+    shown = training_views([j for j in usable if not j.bare], params, "as_collected")
+    return batch.with_rows(_rehearsed(shown, weights, params.rehearse))
 
 
 def _rehearsed(views: Sequence[TrainRow], weights: Sequence[TurnWeight], share: float) -> list[TrainRow]:
     """Rows of the turns with a positive advantage, of which they get a share."""
     scaled = {(w.rollout_id, w.turn): replace(w, weight=w.weight * share * (w.advantage > 0)) for w in weights}
-    return [row for view in views if any((row := finish(view, scaled)).loss_mask)]
+    return [row for view in views if any((row := with_advantages(view, scaled)).loss_mask)]
 
 
 def make_batch(
@@ -186,7 +167,7 @@ def make_batch(
 ) -> Batch:
     """The batch of the usable rollouts' views and final weights; the others get rows of weight 0."""
     by_turn = {(row.rollout_id, row.turn): row for row in weights}
-    rows = [finish(view, by_turn) for view in views]
+    rows = [with_advantages(view, by_turn) for view in views]
     others = [j.rollout for j in judged if not j.usable]
     turns = [(rollout.rollout_id, turn) for rollout in others for turn in sorted({step.turn for step in rollout.steps})]
     weights = [*weights, *(TurnWeight(*key, 0.0, 0.0, 0.0, NOT_THE_POLICY) for key in turns)]
@@ -212,7 +193,7 @@ def tokens_by_turn(rollout: Rollout, view: TrainRow) -> dict[int, int]:
     return counts
 
 
-def finish(view: TrainRow, weights: Mapping[tuple[str, int], TurnWeight]) -> TrainRow:
+def with_advantages(view: TrainRow, weights: Mapping[tuple[str, int], TurnWeight]) -> TrainRow:
     """The row with per-token advantages: tokens of masked turns carry no loss, and the last token does."""
     loss_mask, advantages = [], []
     for trained, turn in zip(view.loss_mask, view.turn_of_token, strict=True):

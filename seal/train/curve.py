@@ -1,40 +1,15 @@
-"""What is told of a train step: its row of the curve, and rows of the `weights` table."""
+"""What is reported of a train step: its row of the curve."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from seal.core.judged import Judged
 from seal.train.batch import Batch
-from seal.train.reweight import TurnWeight
-from seal.train.settings import StepMetrics
+from seal.train.optimise import METRICS, StepMetrics
 
-CURVE = [
-    "step",
-    "success_bare",
-    "success_evolved",
-    "rollouts",
-    "tokens",
-    "loss",
-    "kl",
-    "clip_ratio",
-    "entropy",
-    "sampler_gap",
-    "mixed_groups",
-    "all_pass_groups",
-    "all_fail_groups",
-    "share_masked",
-    "dropped",
-    "replayed",
-    "excluded",
-]
-
-
-def weight_row(round_id: str, step: int, row: TurnWeight, fresh: bool) -> dict[str, Any]:
-    """`fresh`: played by this training, not collected before it."""
-    data = asdict(row)
-    del data["tokens"]
-    return {"round": round_id, "phase": "train" if fresh else "collect", "train_step": step, **data}
+_OF_PLAY = ("step", "success_bare", "success_evolved", "rollouts", "tokens")
+_OF_BATCH = ("mixed_groups", "all_pass_groups", "all_fail_groups", "share_masked", "dropped", "replayed", "excluded")
+CURVE = [*_OF_PLAY, *METRICS, *_OF_BATCH]
 
 
 def curve_row(step: int, judged: Sequence[Judged], batch: Batch, replayed: int, metrics: StepMetrics) -> dict[str, Any]:

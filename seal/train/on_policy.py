@@ -1,4 +1,4 @@
-"""Fresh rollouts for a train step: which tasks, played by the policy as it is, verified and diagnosed."""
+"""Rollouts of a train step: which tasks, played by the policy as it is, verified and diagnosed."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,53 +7,48 @@ from typing import Any
 
 from seal.core.judged import Judged
 from seal.core.seeds import RoundKey
+from seal.core.types import Credit
 from seal.diagnose.judge import judge
 from seal.env.base import Environment
 from seal.interface.state import InterfaceState
-from seal.train.advantage import Credit, group_advantages
+from seal.settings.play import CollectParams
+from seal.train.advantage import group_advantages
 from seal.train.ranks import gathered, rank
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
-    """Plays and judges the groups of a train step. `curriculum`, `credit`: see `task_weights`; 0 draws tasks evenly."""
+class OnPolicy:
+    """Plays and judges the groups of a train step. `interface`: the round's new one; `priority`: of the diagnosis."""
 
     env: Environment
-    policy: Any
     interface: InterfaceState
-    collect_params: Any
+    collect_params: CollectParams
     priority: Sequence[str]
-    round_id: str
-    depth: int
-    run_seed: int
-    curriculum: float = 0.0
-    credit: Credit = "rollout"
+    key: RoundKey
 
-    def __call__(self, step: int, seen: Sequence[Judged] = (), n: int = 0) -> list[Judged]:
-        """The step's groups, their tasks chosen by what `seen` holds; or `n` groups of tasks that `seen` lacks."""
+    def __call__(self, policy: Any, step: int, others_than: Sequence[Judged] = (), n: int = 0) -> list[Judged]:
+        """The step's groups; with `n`, as many groups of tasks that `others_than` does not hold."""
         from seal.policy.shards import playing
         from seal.rollout.collect import Groups, collect, training_tasks
         from seal.rollout.plan import choose_tasks
 
-        tasks, draw = training_tasks(self.env), (self.run_seed, self.depth)
-        if n:
-            played = {j.rollout.task_id for j in seen}
-            left = [task for task in tasks if task.task_id not in played]
-            chosen = choose_tasks(left, n, *draw, "replace", step)
-        else:
-            chosen = choose_tasks(tasks, self.collect_params.tasks, *draw, "train", step)
-        self.policy.model.eval()
-        key, (number, world) = RoundKey(self.round_id, self.depth, self.run_seed), rank()
-        groups = Groups("train", step, chosen[number::world])  # each process plays its share
-        with playing(self.policy):
-            rollouts = collect(self.env, self.policy, self.interface, self.collect_params, key, groups)
+        known = {j.rollout.task_id for j in others_than}
+        tasks = [task for task in training_tasks(self.env) if not n or task.task_id not in known]
+        phase, key = "replace" if n else "train", self.key
+        chosen = choose_tasks(tasks, n or self.collect_params.tasks, key.run_seed, key.depth, phase, step)
+        policy.model.eval()
+        number, world = rank()
+        share = chosen[number::world]  # each process plays its share of the groups
+        with playing(policy):
+            groups = Groups("train", step, share)
+            rollouts = collect(self.env, policy, self.interface, self.collect_params, key, groups)
         judged = [j for part in gathered(judge(self.env, rollouts, self.priority)) for j in part]
         order = {task.task_id: i for i, task in enumerate(chosen)}
         return sorted(judged, key=lambda j: order[j.rollout.task_id])
 
 
-def faded(evolved: int, collected: Sequence[Judged], fade: float) -> int:
-    """How many rollouts of a fresh group play under the interface.
+def evolved_per_group(evolved: int, collected: Sequence[Judged], fade: float) -> int:
+    """How many rollouts of a group play under the interface while the policy trains.
 
     All `evolved` while those of the collected groups succeed by `fade` more often than the bare ones beside them; in
     proportion where the gap is smaller, but always one, so that it goes on being seen. As many as there are where

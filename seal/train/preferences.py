@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from seal.core.judged import Judged
+from seal.settings.train import TrainParams
 from seal.train.advantage import group_advantages
 from seal.train.batch import Batch, Condition, TrainRow, training_view
-from seal.train.reweight import NOT_THE_POLICY, Factors, TurnWeight, WeightParams, normalise, root_failures, strength
+from seal.train.reweight import NOT_THE_POLICY, Factors, TurnWeight, normalised, root_failures, strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +28,35 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """prompt + chosen, prompt + rejected. The masks are 1 on what the policy says; tool results between carry none.
+class Side:
+    """What one rollout says behind the pair's prompt; `mask` is 1 on its own words, tool results between carry none."""
 
-    `label`: the root failure of `turn`; `confidence` of it; `grafted`: the prompt is the rejected rollout's own.
-    """
+    rollout_id: str
+    ids: tuple[int, ...]
+    mask: tuple[int, ...]
+
+    def until_action(self) -> "Side":
+        """Cut behind its first action: no tool result is left in it."""
+        end = (*self.mask, 0).index(0)
+        return replace(self, ids=self.ids[:end], mask=self.mask[:end])
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`label`: the root failure of `turn`; `confidence` of it; `grafted`: the prompt is the rejected rollout's own."""
 
     task_id: str
     turn: int
     label: str
     confidence: float
-    chosen_id: str
-    rejected_id: str
     grafted: bool
     prompt_ids: tuple[int, ...]
-    chosen_ids: tuple[int, ...]
-    chosen_mask: tuple[int, ...]
-    rejected_ids: tuple[int, ...]
-    rejected_mask: tuple[int, ...]
+    chosen: Side
+    rejected: Side
+
+    def until_action(self) -> "Pair":
+        """Both sides cut behind their first action."""
+        return replace(self, chosen=self.chosen.until_action(), rejected=self.rejected.until_action())
 
 
 def preference_pairs(judged: Sequence[Judged], condition: Condition = "within_group") -> list[Pair]:
@@ -63,7 +75,7 @@ def preference_pairs(judged: Sequence[Judged], condition: Condition = "within_gr
         views = [training_view(j.rollout, condition) for j in group]
         pairs += filter(None, (_pair(group, views, i) for i in range(len(group))))
     order = {j.rollout.rollout_id: n for n, j in enumerate(judged)}
-    return sorted(pairs, key=lambda pair: order[pair.rejected_id])
+    return sorted(pairs, key=lambda pair: order[pair.rejected.rollout_id])
 
 
 def _pair(group: Sequence[Judged], views: Sequence[TrainRow], i: int) -> Pair | None:
@@ -85,20 +97,10 @@ def _pair(group: Sequence[Judged], views: Sequence[TrainRow], i: int) -> Pair | 
     if start is None:
         return None
     label, confidence = roots[k]
-    return Pair(
-        failed.rollout.task_id,
-        k,
-        label,
-        confidence,
-        other.rollout.rollout_id,
-        failed.rollout.rollout_id,
-        grafted,
-        wrong.before + wrong.ids[:start],
-        right.ids[start:],
-        right.mask[start:],
-        wrong.ids[start:],
-        wrong.mask[start:],
-    )
+    chosen = Side(other.rollout.rollout_id, right.ids[start:], right.mask[start:])
+    rejected = Side(failed.rollout.rollout_id, wrong.ids[start:], wrong.mask[start:])
+    prompt = wrong.before + wrong.ids[:start]
+    return Pair(failed.rollout.task_id, k, label, confidence, grafted, prompt, chosen, rejected)
 
 
 def turn_of(judged: Judged, view: TrainRow, turn: int) -> Turn | None:
@@ -128,49 +130,34 @@ def _first_difference(right: Turn, wrong: Turn) -> int | None:
     return same
 
 
-def until_action(pair: Pair) -> Pair:
-    """The pair cut behind the first action of each side: no tool result is left in it."""
-    ends = [(*mask, 0).index(0) for mask in (pair.chosen_mask, pair.rejected_mask)]
-    return replace(
-        pair,
-        chosen_ids=pair.chosen_ids[: ends[0]],
-        chosen_mask=pair.chosen_mask[: ends[0]],
-        rejected_ids=pair.rejected_ids[: ends[1]],
-        rejected_mask=pair.rejected_mask[: ends[1]],
-    )
-
-
-def pair_batch(
-    judged: Sequence[Judged], weighting: WeightParams, factors: Factors, condition: Condition = "within_group"
-) -> Batch:
+def pair_batch(judged: Sequence[Judged], params: TrainParams, factors: Factors) -> Batch:
     """Rows chosen, rejected, chosen, rejected, ...; a pair's weight is its rows' advantage (plus and minus).
 
     The weight is that of the root failure (1 with weights "none"), scaled by the label's confidence, mean 1 over pairs.
     `divisor` counts pairs: what the loss is divided by.
     """
-    pairs = preference_pairs(judged, condition)
+    pairs = preference_pairs(judged, params.condition)
     weights = [
-        TurnWeight(p.rejected_id, p.turn, -1.0, rho, 1 + p.confidence * (rho - 1), "rejected", 1)
+        TurnWeight(p.rejected.rollout_id, p.turn, -1.0, rho, 1 + p.confidence * (rho - 1), "rejected", 1)
         for p in pairs
-        for rho in [1.0 if weighting.granularity == "none" else strength(p.label, weighting, factors)]
+        for rho in [1.0 if params.weights == "none" else strength(p.label, params, factors)]
     ]
-    weights = normalise(weights) if weighting.normalise else weights
+    weights = normalised(weights, params)
     rows = tuple(row for pair, weight in zip(pairs, weights, strict=True) for row in _rows(pair, weight.weight))
     usable = [j for j in judged if j.usable]
     groups = group_advantages([float(j.success) for j in usable], [j.rollout.task_id for j in usable])
-    told = {(row.rollout_id, row.turn) for row in weights}
     chosen: dict[tuple[str, int], TurnWeight] = {}
     for pair, row in zip(pairs, weights, strict=True):
-        before = chosen.get((pair.chosen_id, pair.turn))
-        weight = row.weight + (before.weight if before else 0.0)  # of all pairs that it is chosen in
-        key = (pair.chosen_id, pair.turn)
-        chosen[key] = TurnWeight(*key, 1.0, row.utility, weight, "chosen", len(pair.chosen_ids))
-        told.add(key)
+        key = (pair.chosen.rollout_id, pair.turn)
+        before = chosen[key].weight if key in chosen else 0.0
+        weight = row.weight + before  # of all pairs that it is chosen in
+        chosen[key] = TurnWeight(*key, 1.0, row.utility, weight, "chosen", len(pair.chosen.ids))
+    paired = {*chosen, *((row.rollout_id, row.turn) for row in weights)}
     others = [
         TurnWeight(j.rollout.rollout_id, turn, 0.0, 0.0, 0.0, "unpaired" if j.usable else NOT_THE_POLICY)
         for j in judged
         for turn in sorted({step.turn for step in j.rollout.steps})
-        if (j.rollout.rollout_id, turn) not in told
+        if (j.rollout.rollout_id, turn) not in paired
     ]
     return Batch(
         rows=rows,
@@ -184,10 +171,7 @@ def pair_batch(
 
 
 def _rows(pair: Pair, weight: float) -> Iterator[TrainRow]:
-    for name, ids, mask, sign in (
-        (pair.chosen_id, pair.chosen_ids, pair.chosen_mask, 1),
-        (pair.rejected_id, pair.rejected_ids, pair.rejected_mask, -1),
-    ):
-        advantages = tuple(sign * weight * said for said in mask)
-        blank = TrainRow(name, pair.prompt_ids, ids, mask, (0.0,) * len(ids), (pair.turn,) * len(ids))
-        yield replace(blank, advantages=advantages)
+    for side, sign in ((pair.chosen, 1), (pair.rejected, -1)):
+        advantages = tuple(sign * weight * sampled for sampled in side.mask)
+        unsampled, turns = (0.0,) * len(side.ids), (pair.turn,) * len(side.ids)
+        yield TrainRow(side.rollout_id, pair.prompt_ids, side.ids, side.mask, unsampled, turns, advantages)

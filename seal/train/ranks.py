@@ -1,6 +1,6 @@
 """The processes of one training (`accelerate launch`), where there are several: which this is, and what all have.
 
-Every process runs the whole loop on the same rows and keeps the same books; they share the playing of fresh groups and
+Every process runs the whole loop on the same rows and keeps the same books; they share the playing of new groups and
 the rows of each minibatch. The first one writes.
 """
 

@@ -1,8 +1,8 @@
 """What was imitated and may be again: training rows of evolved rollouts, over the steps of a round and down its line.
 
 An evolved rollout is off-policy under the bare prompt anyway, so it does not age as the policy's own would; and a fact
-that a cue told is met too seldom in one step to be learned from it. The rows are an artifact of the round, so that the
-next one starts with them.
+that a cue stated is met too seldom in one step to be learned from it. The rows are an artifact of the round, so that
+the next one starts with them.
 """
 
 import random
@@ -15,16 +15,16 @@ from seal.core.judged import Judged
 from seal.store.tables import read_table
 from seal.train.batch import Batch, TrainRow
 
-KEPT = 4096  # rows, the newest
+MAX_ROWS = 4096  # the newest are kept
 
 
-def worth_replaying(judged: Sequence[Judged], batch: Batch, bare: bool = False) -> list[TrainRow]:
-    """Rows of the batch that come from evolved rollouts (with `bare`, from any) and hold something to imitate."""
-    wanted = {j.rollout.rollout_id for j in judged if bare or not j.bare}
+def rows_to_replay(judged: Sequence[Judged], batch: Batch, bare_too: bool = False) -> list[TrainRow]:
+    """Rows of the batch that come from evolved rollouts (with `bare_too`, from any) and hold something to imitate."""
+    wanted = {j.rollout.rollout_id for j in judged if bare_too or not j.bare}
     return [row for row in batch.rows if row.rollout_id in wanted and max(row.advantages) > 0]
 
 
-def drawn(rows: Sequence[TrainRow], n: int, seed: int, step: int) -> list[TrainRow]:
+def sampled(rows: Sequence[TrainRow], n: int, seed: int, step: int) -> list[TrainRow]:
     """At most `n` of the rows, each once, by chance that is a function of seed and step."""
     return random.Random(f"{seed}/{step}").sample(list(rows), min(n, len(rows)))
 

@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 
 
 def to_json(value: Any) -> str:
-    """Dataclasses, mappings, lists and plain values as one line of JSON."""
-
-    def plain(item: Any) -> dict[str, Any]:
-        return dict(item) if isinstance(item, Mapping) else {f.name: getattr(item, f.name) for f in fields(item)}
-
-    return json.dumps(value, default=plain)
+    """Dataclasses, dicts, lists and plain values as one line of JSON."""
+    # asdict would copy every token on its own
+    return json.dumps(value, default=lambda item: {f.name: getattr(item, f.name) for f in fields(item)})
 
 
 def of_json(kind: Any, data: Any) -> Any:
@@ -43,17 +40,13 @@ def _hints(kind: type) -> Mapping[str, Any]:
     return types.MappingProxyType(get_type_hints(kind))
 
 
-def trained_state(model: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
-    """The parameters that training changes."""
-    return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
-
-
 def save(folder: Path, step: int, rows: Any, model: "torch.nn.Module", optimizer: "torch.optim.Optimizer") -> None:
     """Record that `step` is done. Atomic: a kill leaves the state of the step before."""
+    from seal.policy.optim import state_of
+
     with atomic_file(folder / f"step_{step:04d}.json") as partial:
         partial.write_text(to_json(rows))
-    state = {"step": step, "model": trained_state(model), "optimizer": optimizer.state_dict()}
-    write_torch(folder / "state.pt", state)
+    write_torch(folder / "state.pt", {"step": step, **state_of(model, optimizer)})
 
 
 def load(folder: Path, shape: Any = object) -> tuple[dict[str, Any], list[Any]] | None:
@@ -63,14 +56,3 @@ def load(folder: Path, shape: Any = object) -> tuple[dict[str, Any], list[Any]] 
     with mended_by(f"remove the folder, the training then begins anew: rm -r {folder}"):
         state = read_torch(folder / "state.pt", {"step": int, "model": dict, "optimizer": dict})
         return state, [read_json(folder / f"step_{step:04d}.json", shape) for step in range(state["step"] + 1)]
-
-
-def restore(state: dict[str, Any], model: "torch.nn.Module", optimizer: "torch.optim.Optimizer") -> None:
-    """Put the recorded parameters and optimiser state back, in place."""
-    import torch
-
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad:
-                parameter.copy_(state["model"][name])
-    optimizer.load_state_dict(state["optimizer"])

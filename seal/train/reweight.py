@@ -16,37 +16,16 @@ factor; those of success labels stay 1. Since the utility is clipped before the 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from seal.core.errors import ArtifactError
 from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_UTILITY, FAILURES, Label
+from seal.settings.train import TrainParams
 
-Granularity = Literal["turn", "trajectory", "none"]
 FULL_SUPPORT = 32  # labels seen before a count alone is trusted in full, as in the published code
 DROPPED, ZERO_VARIANCE, NOT_THE_POLICY = "dropped_negative", "zero_variance", "not_the_policy"
 AFTER_FAILURE, SPURIOUS_IN_PASS = "after_failure", "spurious_in_pass"
-
-
-@dataclass(frozen=True, slots=True)
-class WeightParams:
-    """`normalise` False leaves raw weights: "trajectory" with alpha 0 is then the paper's formula to the letter.
-
-    `clip` begins above 0: a turn is masked for a reason, never by its weight.
-    """
-
-    granularity: Granularity = "turn"
-    utility: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_UTILITY))
-    alpha: float = 1.0
-    ema: float = 0.25
-    clip: tuple[float, float] = (0.5, 2.0)
-    normalise: bool = True
-
-    @staticmethod
-    def of(params: Any) -> "WeightParams":
-        """From a round's train parameters (attributes weights, utility, alpha, ema, clip, normalise)."""
-        utility = {**DEFAULT_UTILITY, **{Label(label): value for label, value in params.utility.items()}}
-        return WeightParams(params.weights, utility, params.alpha, params.ema, tuple(params.clip), params.normalise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +69,7 @@ def root_failures(judged: Judged) -> dict[int, tuple[str, float]]:
     }
 
 
-def update_factors(state: Factors, judged: Sequence[Judged], params: WeightParams) -> Factors:
+def update_factors(state: Factors, judged: Sequence[Judged], params: TrainParams) -> Factors:
     """One step of the closed loop from one batch of rollouts. Pure."""
     usable = [j for j in judged if j.usable]
     usable = [j for j in usable if j.bare] or usable
@@ -116,20 +95,38 @@ def update_factors(state: Factors, judged: Sequence[Judged], params: WeightParam
     return Factors(factor, state.updates + 1)
 
 
-def strength(label: str, params: WeightParams, state: Factors) -> float:
-    """rho(label): the clipped utility times the label's factor."""
+class _Reason(NamedTuple):
+    """Why a turn weighs what it does: the name of the reason, its strength, and how sure it is."""
+
+    name: str
+    strength: float
+    confidence: float = 1.0
+
+
+def _utility(label: str, params: TrainParams) -> float:
+    return params.utility.get(label, DEFAULT_UTILITY.get(label, 1.0))
+
+
+def _clipped(value: float, params: TrainParams) -> float:
     low, high = params.clip
-    return min(max(params.utility.get(label, 1.0), low), high) * state.factor.get(label, 1.0)
+    return min(max(value, low), high)
 
 
-def weigh(
+def strength(label: str, params: TrainParams, state: Factors) -> float:
+    """rho(label): the clipped utility times the label's factor."""
+    return _clipped(_utility(label, params), params) * state.factor.get(label, 1.0)
+
+
+def turn_weights(
     judged: Judged,
     advantage: float | Mapping[int, float],
     tokens: Mapping[int, int],
-    params: WeightParams,
+    params: TrainParams,
     state: Factors,
 ) -> list[TurnWeight]:
     """Raw weights of one rollout, a row for each turn of `tokens` (turn -> tokens that can be trained).
+
+    By `params.weights`:
 
     turn        a failed rollout: its failing root turns get rho(label), its other turns the lower clip, or all get 1
                 where no root turn was found among them. A passing rollout: rho(pass), at least as much for a right
@@ -142,79 +139,82 @@ def weigh(
     `advantage`: of the rollout, or of each turn (turns without one get 0). With one a turn, the turns that a failed
     rollout served are weighted like those of a passing one.
     """
-    own = advantage if isinstance(advantage, Mapping) else dict.fromkeys(tokens, advantage)
-    if params.granularity == "turn":
+    by_turn = advantage if isinstance(advantage, Mapping) else dict.fromkeys(tokens, advantage)
+    if params.weights == "turn":
+        served = [t for t, passed in enumerate(judged.passed) if passed and t in tokens] if by_turn is advantage else []
         if judged.success:
-            kinds = _passing(judged, tokens, params, state)
+            reasons = _passing(judged, tokens, params, state)
         else:
-            served = [t for t, passed in enumerate(judged.passed) if passed and t in tokens] if own is advantage else []
-            kinds = _failing(judged, tokens, params, state) | _passing(judged, served, params, state)
-    elif params.granularity == "trajectory":
+            reasons = _failing(judged, tokens, params, state) | _passing(judged, served, params, state)
+    elif params.weights == "trajectory":
         labels = [str(d.label) for d in judged.diagnoses if d.primary]
-        rhos = [params.utility.get(label, 1.0) * state.factor.get(label, 1.0) for label in labels]
-        low, high = params.clip
-        mean = min(max(sum(rhos) / len(rhos), low), high) if rhos else 1.0
-        kinds = dict.fromkeys(tokens, ("trajectory", mean, _trust(judged)))
+        rhos = [_utility(label, params) * state.factor.get(label, 1.0) for label in labels]
+        mean = _clipped(sum(rhos) / len(rhos), params) if rhos else 1.0
+        reasons = dict.fromkeys(tokens, _Reason("trajectory", mean, _mean_confidence(judged)))
     else:
-        kinds = dict.fromkeys(tokens, ("none", 1.0, 1.0))
+        reasons = dict.fromkeys(tokens, _Reason("none", 1.0))
     rows = []
     for turn, count in sorted(tokens.items()):
-        reason, rho, confidence = kinds[turn]
-        weight = 0.0 if reason == SPURIOUS_IN_PASS else 1 + confidence * (rho - 1)
-        rows.append(TurnWeight(judged.rollout.rollout_id, turn, own.get(turn, 0.0), rho, weight, reason, count))
+        name, rho, confidence = reasons[turn]
+        weight = 0.0 if name == SPURIOUS_IN_PASS else 1 + confidence * (rho - 1)
+        rows.append(TurnWeight(judged.rollout.rollout_id, turn, by_turn.get(turn, 0.0), rho, weight, name, count))
     return rows
 
 
-def _failing(judged: Judged, turns: Iterable[int], params: WeightParams, state: Factors) -> dict:
+def _failing(judged: Judged, turns: Iterable[int], params: TrainParams, state: Factors) -> dict[int, _Reason]:
     roots = root_failures(judged)
     found = any(turn in roots for turn in turns)
-    kinds = {}
+    reasons = {}
     for turn in turns:
         primary = judged.primary(turn)
         if turn in roots:
             label, confidence = roots[turn]
-            kinds[turn] = ("root_failure", strength(label, params, state), confidence)
+            reasons[turn] = _Reason("root_failure", strength(label, params, state), confidence)
         elif not found:
-            kinds[turn] = ("undiagnosed", 1.0, 1.0)
+            reasons[turn] = _Reason("undiagnosed", 1.0)
         else:
-            reason = "innocent" if judged.valid(turn) else "consequence"
-            kinds[turn] = (reason, params.clip[0], primary.confidence if primary else 1.0)
-    return kinds
+            name = "innocent" if judged.valid(turn) else "consequence"
+            reasons[turn] = _Reason(name, params.clip[0], primary.confidence if primary else 1.0)
+    return reasons
 
 
-def _passing(judged: Judged, turns: Iterable[int], params: WeightParams, state: Factors) -> dict:
-    plain = strength(Label.PASS, params, state)
-    kinds = {}
+def _passing(judged: Judged, turns: Iterable[int], params: TrainParams, state: Factors) -> dict[int, _Reason]:
+    of_pass = strength(Label.PASS, params, state)
+    reasons = {}
     for turn in turns:
         labels = {str(d.label): d.confidence for d in judged.diagnoses if d.turn == turn}
         primary = judged.primary(turn)
         confidence = primary.confidence if primary else 1.0
         if Label.SPURIOUS_TOOL_CALL in labels:
-            kinds[turn] = (SPURIOUS_IN_PASS, 0.0, labels[Label.SPURIOUS_TOOL_CALL])
+            reasons[turn] = _Reason(SPURIOUS_IN_PASS, 0.0, labels[Label.SPURIOUS_TOOL_CALL])
         elif Label.CORRECT_ABSTENTION in labels:
-            rho = max(plain, strength(Label.CORRECT_ABSTENTION, params, state))
-            kinds[turn] = ("abstained", rho, labels[Label.CORRECT_ABSTENTION])
+            rho = max(of_pass, strength(Label.CORRECT_ABSTENTION, params, state))
+            reasons[turn] = _Reason("abstained", rho, labels[Label.CORRECT_ABSTENTION])
         elif judged.had_error(turn):
-            kinds[turn] = ("recovered", max(plain, strength(Label.RECOVERY_FAILURE, params, state)), confidence)
+            rho = max(of_pass, strength(Label.RECOVERY_FAILURE, params, state))
+            reasons[turn] = _Reason("recovered", rho, confidence)
         else:
-            kinds[turn] = ("pass", plain, confidence)
-    return kinds
+            reasons[turn] = _Reason("pass", of_pass, confidence)
+    return reasons
 
 
-def _trust(judged: Judged) -> float:
-    """Mean confidence of a rollout's verdicts."""
+def _mean_confidence(judged: Judged) -> float:
+    """Of a rollout's verdicts."""
     return sum(verdict.confidence for verdict in judged.verdicts) / len(judged.verdicts) if judged.verdicts else 1.0
 
 
-def mask(rows: Iterable[TurnWeight], reason: str) -> list[TurnWeight]:
+def masked(rows: Iterable[TurnWeight], reason: str) -> list[TurnWeight]:
     """The rows with weight 0 and the reason why."""
     return [replace(row, weight=0.0, reason=reason) for row in rows]
 
 
-def normalise(rows: Sequence[TurnWeight]) -> list[TurnWeight]:
-    """Scale so that the unmasked weights average 1 over trained tokens; masked rows stay 0. No tokens: unchanged."""
+def normalised(rows: Sequence[TurnWeight], params: TrainParams) -> list[TurnWeight]:
+    """The rows scaled so that the unmasked weights average 1 over trained tokens; masked rows stay 0.
+
+    As they are without tokens, and where `params` ask for no normalisation or no weights.
+    """
     tokens = sum(row.tokens for row in rows if row.weight)
     total = sum(row.tokens * row.weight for row in rows)
-    if not total:
+    if not total or not params.normalise or params.weights == "none":
         return list(rows)
     return [replace(row, weight=row.weight * tokens / total) for row in rows]

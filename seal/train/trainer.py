@@ -7,24 +7,27 @@ clipping is against the policy that entered the step, whatever prompt the rollou
 TRL's own baseline and rewards are not used (advantages come from seal.train.batch), so its groups carry no meaning here
 and rows without advantage need not be computed: with beta 0 they are left out. The token count that the loss is divided
 by is the batch's, whatever is left out.
+
+The private code of TRL that is used here stands in seal.train.trl_private.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import torch
+from peft import PeftModel
 from transformers import PrinterCallback
 from trl import GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head, pad, split_tensor_dict
 
+from seal.policy.optim import copy_into
 from seal.policy.shards import sharded
 from seal.train.batch import Batch, TrainRow
+from seal.train.optimise import CPU_ROWS, StepMetrics, Steps, UpdatePlan
 from seal.train.ranks import Rank, gathered, rank
-from seal.train.settings import CPU_ROWS, OptimSettings, StepMetrics
-from seal.train.shared import add_scored_head, can_share, shared_scores
-from seal.train.updates import fill
+from seal.train.scoring import add_scored_head, can_share, scores_by_length, shared_scores
 
 # TRL's name -> ours; of two with one name a loss has one
 MEASURED = {
@@ -33,15 +36,15 @@ MEASURED = {
     "kl": "kl",
     "entropy": "entropy",
 }
-SUMS = ("dapo", "cispo", "vespo")  # losses that are a sum over tokens divided by a number of the whole batch
+SUMS = ("dapo", "cispo")  # losses that are a sum over tokens divided by a number of the whole batch
 
 
-def live_rows(batch: Batch, every: bool = False) -> list[TrainRow]:
+def rows_to_score(batch: Batch, every: bool = False) -> list[TrainRow]:
     """The rows that can move the policy, those with an advantage; or every one, where a loss counts the others too."""
     return [row for row in batch.rows if every or any(row.advantages)]
 
 
-def own_share(rows: list[TrainRow], parts: int, this: Rank, blank: TrainRow) -> list[TrainRow]:
+def rows_of_process(rows: list[TrainRow], parts: int, this: Rank, blank: TrainRow) -> list[TrainRow]:
     """This process's rows of each of `parts` minibatches, one after the other, as many as every other process has.
 
     The minibatches are those of a single process: TRL's own shuffle draws the same permutation there.
@@ -54,42 +57,35 @@ def own_share(rows: list[TrainRow], parts: int, this: Rank, blank: TrainRow) -> 
 
 
 class SealGRPOTrainer(GRPOTrainer):
-    """GRPOTrainer that gets its rows from `batch_of_step` through rollout_func, and its advantages with them."""
+    """GRPOTrainer that gets its rows from `steps.batch_of` through rollout_func, and its advantages with them."""
 
-    def __init__(
-        self,
-        model,
-        tokenizer,
-        batch_of_step: Callable[[int], Batch],
-        settings: OptimSettings,
-        first_step: int,
-        **kwargs,
-    ):
-        self.batch_of_step, self.next_step = batch_of_step, first_step
+    def __init__(self, policy: Any, plan: UpdatePlan, steps: Steps, **kwargs):
+        model, beta = policy.model, plan.params.beta
+        self.batch_of, self.next_step = steps.batch_of, steps.first
         self.rows: list[TrainRow] = []
         self.divisor = 0
-        self.micro_batch = settings.micro_batch
+        self.micro_batch = plan.params.micro_batch
         self.losses: list[float] = []
         # TRL would load the reference of a full model from a path; ours is this model as it is now. Of a PEFT model
         # only the adapter is copied, which TRL does by itself.
-        reference = copy.deepcopy(model) if settings.beta and not hasattr(model, "peft_config") else None
+        adapted = isinstance(model, PeftModel)
+        reference = copy.deepcopy(model) if beta and not adapted else None
         if reference is not None:
             kwargs["args"].beta = 0.0
         super().__init__(
             model=model,
-            processing_class=tokenizer,
+            processing_class=policy.tokenizer,
             reward_funcs=[_no_reward],
             rollout_func=SealGRPOTrainer._roll_out,
             **kwargs,
         )
         if reference is not None:
-            if settings.reference:
-                fill(dict(reference.named_parameters()), settings.reference)
-            self.beta, self.ref_model = settings.beta, reference.eval()
-        elif settings.beta and settings.reference:  # TRL made the adapter "ref" a copy of the one that is trained
+            copy_into(dict(reference.named_parameters()), plan.reference or {})
+            self.beta, self.ref_model = beta, reference.eval()
+        elif beta and plan.reference:  # TRL made the adapter "ref" a copy of the one that is trained
             own = dict(model.named_parameters())
-            fill(own, {name.replace(".default.", ".ref."): value for name, value in settings.reference.items()})
-        base = model.get_base_model() if hasattr(model, "peft_config") else model
+            copy_into(own, {name.replace(".default.", ".ref."): value for name, value in plan.reference.items()})
+        base = model.get_base_model() if adapted else model
         self.shares = can_share(base) and not sharded(base)  # whose processes must make equally many passes
         for patched in filter(None, (base, reference)):
             if self.shares:
@@ -104,17 +100,17 @@ class SealGRPOTrainer(GRPOTrainer):
         """The step's rows (at most one a prompt) as ids, never text. What is random later is a function of the step."""
         step = trainer.next_step
         trainer.next_step += 1
-        batch = trainer.batch_of_step(step)
+        batch = trainer.batch_of(step)
         trainer.model.train()
         torch.manual_seed(trainer.args.seed + step)
         every = bool(trainer.beta) or trainer.loss_type not in SUMS
-        rows, parts = live_rows(batch, every), trainer.args.steps_per_generation
+        rows, parts = rows_to_score(batch, every), trainer.args.steps_per_generation
         missing = -len(rows) % parts if rows else parts  # TRL cuts the rows into equal parts
         pad_ids = (trainer.processing_class.pad_token_id,)
         blank = TrainRow("", pad_ids, pad_ids, (0,), (0.0,), (0,), (0.0,))
         rows += [blank] * missing
         if rank().world > 1:
-            rows = own_share(rows, parts, rank(), blank)
+            rows = rows_of_process(rows, parts, rank(), blank)
         trainer.rows, trainer.divisor = rows, batch.divisor
         return {
             "prompt_ids": [list(row.prompt_ids) for row in rows],
@@ -151,7 +147,7 @@ class SealGRPOTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, compute_entropy=False, **unused
     ):
-        """TRL's, made for rows of unequal length that share prompts (see seal.train.shared).
+        """TRL's, made for rows of unequal length that share prompts (see seal.train.scoring).
 
         Shapes as TRL has them: logprobs and entropies (B, logits_to_keep), 0 where no loss is asked for.
         """
@@ -168,32 +164,10 @@ class SealGRPOTrainer(GRPOTrainer):
             with self.accelerator.autocast():
                 logps, entropies = shared_scores(model, *zip(*rows, strict=True), wanted)
             return logps, entropies if compute_entropy else None, None
-        return self._sorted(model, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy)
-
-    def _sorted(self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, compute_entropy=False):
-        """The same without shared prompts: sorted by length, a few at once, moved to the left, never padded twice."""
-        lengths, first = attention_mask.sum(1), attention_mask.argmax(1)
-        start = input_ids.shape[1] - logits_to_keep
         at_once = CPU_ROWS if input_ids.device.type == "cpu" else batch_size or len(input_ids)
-        places, logps, entropies = [], [], []
-        for index in lengths.argsort(stable=True).split(at_once):
-            offsets = torch.arange(int(lengths[index].max()), device=input_ids.device)
-            column = (first[index, None] + offsets).clamp(max=input_ids.shape[1] - 1)
-            ids = input_ids[index].gather(1, column)
-            scored = (offsets < lengths[index, None]) & (column >= start)
-            with self.accelerator.autocast():
-                out = model(input_ids=ids, labels=ids.masked_fill(~scored, -100), fused_lm_head=True)
-            row, position = scored[:, 1:].nonzero(as_tuple=True)
-            places.append((index[row], column[row, position + 1] - start))
-            logps.append(out.log_probs[row, position])
-            entropies.append(out.entropy[row, position] if compute_entropy else logps[-1])
-        where = tuple(torch.cat(indices) for indices in zip(*places, strict=True))
-
-        def spread(values: list[torch.Tensor]) -> torch.Tensor:
-            flat = torch.cat(values)
-            return flat.new_zeros(len(input_ids), logits_to_keep).index_put(where, flat)
-
-        return spread(logps), spread(entropies) if compute_entropy else None, None
+        with self.accelerator.autocast():
+            rows = (input_ids, attention_mask, logits_to_keep, at_once)
+            return *scores_by_length(model, *rows, compute_entropy), None
 
     def _compute_loss(self, model, inputs):
         self.wanted = inputs["tool_mask"] * inputs["completion_mask"]
@@ -217,7 +191,7 @@ class SealGRPOTrainer(GRPOTrainer):
 
     def _parts(self, inputs: dict[str, Any]) -> list[tuple[dict[str, Any], float]]:
         """The minibatch in parts of at most `micro_batch` rows, equal prompts together, and each part's share of it."""
-        rows, tokens = len(inputs["completion_ids"]), inputs["tool_mask"] * inputs["completion_mask"]
+        rows = len(inputs["completion_ids"])
         if not 0 < self.micro_batch < rows:
             return [(inputs, 1.0)]
         prompts = inputs["prompt_ids"].tolist()
@@ -227,15 +201,13 @@ class SealGRPOTrainer(GRPOTrainer):
                 key: value[index] if isinstance(value, torch.Tensor) and value.dim() else value
                 for key, value in inputs.items()
             }
-            of_tokens = float(tokens[index].sum() / tokens.sum().clamp(min=1))
-            share = 1.0 if self.loss_type in SUMS else of_tokens if self.loss_type == "bnpo" else len(index) / rows
-            parts.append((part, share))
+            parts.append((part, 1.0 if self.loss_type in SUMS else len(index) / rows))
         return parts
 
     def _join(self, parts: list[dict[str, Any]]) -> None:
         """What TRL noted of each part (a mean over its tokens, of all processes) as one note of the whole minibatch."""
-        own = torch.stack([(part["tool_mask"] * part["completion_mask"]).sum() for part in parts]).double()
-        tokens = self.accelerator.reduce(own, reduction="sum").tolist()
+        of_parts = torch.stack([(part["tool_mask"] * part["completion_mask"]).sum() for part in parts]).double()
+        tokens = self.accelerator.reduce(of_parts, reduction="sum").tolist()
         for key in MEASURED:
             if values := self._metrics["train"].get(key):
                 found = values[-len(parts) :]

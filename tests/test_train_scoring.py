@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from train_cases import VOCABULARY, tiny_policy
 
 torch = pytest.importorskip("torch")
-from seal.train.shared import _alike, add_scored_head, can_share, shared_scores  # noqa: E402
+from seal.train.scoring import _parts, add_scored_head, can_share, shared_scores  # noqa: E402
 
 MODEL = tiny_policy().model
 ids = st.integers(3, VOCABULARY - 1)
@@ -56,7 +56,7 @@ def test_the_same_numbers_and_gradients_as_row_by_row(known, rows, temperature):
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=40), st.integers(1, 2000))
 def test_parts_hold_every_row_once_and_waste_little(lengths, budget):
     own = {i: [0] * n for i, n in enumerate(lengths)}
-    parts = list(_alike(list(own), own, budget))
+    parts = list(_parts(list(own), own, budget))
     assert sorted(i for part in parts for i in part) == sorted(own)
     for part in parts:
         longest = max(lengths[i] for i in part)
@@ -65,10 +65,14 @@ def test_parts_hold_every_row_once_and_waste_little(lengths, budget):
 
 
 def test_sliding_windows_and_embeddings_that_look_back_are_left_alone():
-    def model(layer_types=None, **more):
+    from seal.policy.nano import nano_config
+    from seal.policy.nano_model import NanoForCausalLM
+
+    def model(layer_types=None):
         config = SimpleNamespace(layer_types=layer_types)
-        return SimpleNamespace(config=SimpleNamespace(get_text_config=lambda: config), **more)
+        return SimpleNamespace(config=SimpleNamespace(get_text_config=lambda: config))
 
     assert can_share(model()) and can_share(model(["full_attention"] * 2))
     assert not can_share(model(["sliding_attention", "full_attention"]))
-    assert not can_share(model(takes_before_ids=True))
+    nano = NanoForCausalLM(nano_config(layers=1, width=32))
+    assert not can_share(nano)

@@ -71,7 +71,7 @@ def test_mined_order():
     assert wording.order(Order("refund", "approve", "permission", 4, 0, 0.6)).text == "requires approve"
 
 
-def test_mined_order_carries_its_counts_and_is_told_after_a_refusal():
+def test_a_learned_order_carries_its_counts_and_is_told_after_a_refusal():
     orders = Order("refund", "verify", "precondition", 4, 1, 0.6)
     assert wording.order(orders).counts == "refused until verify succeeded 4 times, fine without it 1 times"
     cue = wording.recovery_order(orders)

@@ -1,7 +1,10 @@
-"""The failure vocabulary: one enum, its default priority, its utilities, and its maps to the paper's two vocabularies.
+"""The failure vocabulary: one enum, its default priority, its utilities.
 
 Sources: SEAL (arXiv 2605.24426) Table 5 (taxonomy), Table 6 (utilities rho); the labels the paper lacks take the
-values of DEFAULT_UTILITY below.
+values of DEFAULT_UTILITY below. Table 5 has invalid_tool_call, argument_mismatch, state_mismatch, recovery_failure,
+missing_tool_call and response_mismatch. The published code (Table 6) has spurious_tool_call, correct_abstention,
+state_mismatch, response_mismatch, pass and checker_error by these names, missing_tool_call as
+empty_turn_model_response and gold_error as gt_error.
 """
 
 from enum import StrEnum
@@ -52,27 +55,4 @@ DEFAULT_UTILITY: dict[Label, float] = {
     Label.CONSTRAINT_VIOLATION: 1.4,
     Label.RECOVERY_FAILURE: 1.2,
     Label.BUDGET_EXHAUSTED: 1.0,
-}
-
-# Our label -> the name in the published code (Table 6), and in the paper's taxonomy (Table 5); absent: it has none.
-PUBLISHED_CODE_NAME: dict[Label, str | None] = {
-    Label.SPURIOUS_TOOL_CALL: "spurious_tool_call",
-    Label.CORRECT_ABSTENTION: "correct_abstention",
-    Label.MISSING_TOOL_CALL: "empty_turn_model_response",
-    Label.STATE_MISMATCH: "state_mismatch",
-    Label.RESPONSE_MISMATCH: "response_mismatch",
-    Label.PASS: "pass",
-    Label.CHECKER_ERROR: "checker_error",
-    Label.GOLD_ERROR: "gt_error",
-}
-PAPER_TAXONOMY_NAME: dict[Label, str | None] = {
-    label: label.value
-    for label in (
-        Label.INVALID_TOOL_CALL,
-        Label.ARGUMENT_MISMATCH,
-        Label.STATE_MISMATCH,
-        Label.RECOVERY_FAILURE,
-        Label.MISSING_TOOL_CALL,
-        Label.RESPONSE_MISMATCH,
-    )
 }

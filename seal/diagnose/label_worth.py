@@ -14,7 +14,7 @@ from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.core.types import Diagnosis, Verdict
 from seal.diagnose.diagnosis import Diagnoser
 from seal.diagnose.judge import label as label_all
-from seal.diagnose.primary_label import CERTAIN, DRAWN, LEARNED, parse_priority
+from seal.diagnose.primary_label import CERTAIN, FROM_ROLLOUTS, LEARNED, parse_priority
 from seal.diagnose.repair import repaired
 from seal.env.base import Environment
 from seal.verify.turns import verify
@@ -61,7 +61,7 @@ def frequencies(judged: Iterable[Judged]) -> Counter[Label]:
 def order_by(setting: str | Sequence[str], env: Environment, judged: Sequence[Judged]) -> tuple[Label, ...]:
     """The priority a setting means on these rollouts: a list and "fixed" are what they are; "frequency" puts the label
     most turns carry first, "learned" the one whose repair flips most verdicts a turn. Ties keep the default order."""
-    if setting not in DRAWN:
+    if setting not in FROM_ROLLOUTS:
         return parse_priority(setting)
     if setting == LEARNED:
         if env.live:
@@ -75,7 +75,7 @@ def order_by(setting: str | Sequence[str], env: Environment, judged: Sequence[Ju
 def drawn_priority(setting: str | Sequence[str], env: Environment, judged: Sequence[Judged]) -> tuple[Label, ...]:
     """`order_by` over a round's collected rollouts: the bare ones (all, where none is), labelled in the default order,
     whatever labels they have."""
-    if setting not in DRAWN:
+    if setting not in FROM_ROLLOUTS:
         return parse_priority(setting)
     return order_by(setting, env, label_all(env, bare_or_all(judged), DEFAULT_PRIORITY))
 

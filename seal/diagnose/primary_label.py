@@ -9,8 +9,8 @@ from seal.core.labels import DEFAULT_PRIORITY, NOT_THE_POLICY, Label
 from seal.core.types import Diagnosis, Json
 
 LEARNED = "learned"
-DRAWN = ("frequency", LEARNED)  # from a round's rollouts: seal.diagnose.label_worth
-NAMED = ("fixed", *DRAWN)
+FROM_ROLLOUTS = ("frequency", LEARNED)  # from a round's rollouts: seal.diagnose.label_worth
+NAMED = ("fixed", *FROM_ROLLOUTS)
 CERTAIN = 0.5  # a finding below this is primary only where there is no other
 
 

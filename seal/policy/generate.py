@@ -76,7 +76,7 @@ def generate(
     alike = families([read[i] for i in order]) if read else None
     for step in range(max_new_tokens):
         cursor.start = width + step
-        with attended(model, alike) as told:
+        with attended(model, alike) as more:
             logits = model(
                 input_ids=token[:, None],
                 position_ids=positions[:, None],
@@ -85,7 +85,7 @@ def generate(
                 use_cache=True,
                 logits_to_keep=1,
                 **({"before_ids": before[:, None]} if shifts else {}),
-                **told,
+                **more,
             ).logits[:, -1]
         before = token
         token, token_logprobs = sample(logits.float(), u[rows, step], temperature)

@@ -21,7 +21,7 @@ from seal.tools.literal import MAX_TEXT, NotACall, call_of, storable, tree_of
 from seal.tools.schema import Signature, coerce, signature_of
 
 Found = tuple[list[Call], list[CallError]]
-OnRepair = repair.OnRepair | None  # told the name of each repair; None: strict, nothing is repaired
+OnRepair = repair.OnRepair | None  # called with the name of each repair; None: strict, nothing is repaired
 MAX_PIECES = 1000  # calls of one output that are read: a bound on time
 END_OF_TURN = "done"  # of the words format
 END_OF_THOUGHT = "</think>"  # what stands before it is no part of the answer, as officially
@@ -45,8 +45,8 @@ def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "l
     if len(text) > MAX_TEXT:
         calls, errors = [], [CallError("syntax", f"longer than {MAX_TEXT} characters")]
     else:
-        said = text.rpartition(END_OF_THOUGHT)[2]
-        calls, errors = READERS[format](said, signature_of(schema), repairs.append if mode == "lenient" else None)
+        answer = text.rpartition(END_OF_THOUGHT)[2]
+        calls, errors = READERS[format](answer, signature_of(schema), repairs.append if mode == "lenient" else None)
     ends = not calls and (not errors or (mode == "strict" and format != "words"))
     return Parsed(tuple(calls), tuple(errors), ends, tuple(dict.fromkeys(repairs)))
 
@@ -112,13 +112,13 @@ def _llama_json(text: str, signature: Signature, on_repair: OnRepair) -> Found:
             pieces += value if isinstance(value, list) else [value]
             at = _GAP.match(body, at).end()
     except (ValueError, RecursionError) as error:
-        told = str(error) if isinstance(error, NotACall) else repair.NO_JSON
+        reason = str(error) if isinstance(error, NotACall) else repair.NO_JSON
         if on_repair is None:
-            return [], [CallError("syntax", told)]
+            return [], [CallError("syntax", reason)]
         try:
             value = repair.json_value(body, on_repair, closed=False)
         except NotACall:
-            return [], [CallError("syntax", told)]
+            return [], [CallError("syntax", reason)]
         pieces = value if isinstance(value, list) else [value]
     return _collect(pieces, lambda value: _call_of_json(value, ("parameters", "arguments"), on_repair))
 

@@ -92,5 +92,5 @@ def values_in_text(description: str) -> dict[str, str] | tuple[str, ...]:
 
 def purpose_in_text(description: str) -> str:
     """The first sentence of what one tool does, without the preamble about the system it belongs to."""
-    said = " ".join(_PREAMBLE.sub("", description, count=1).split())
-    return re.split(r"(?<=\w[\w)'\"])\.(?:\s|$)", said, maxsplit=1)[0]
+    words = " ".join(_PREAMBLE.sub("", description, count=1).split())
+    return re.split(r"(?<=\w[\w)'\"])\.(?:\s|$)", words, maxsplit=1)[0]

@@ -30,7 +30,7 @@ class GoldTurn:
         """Whether calls are these, values of equal types included: they then do and tell the same."""
         if len(calls) != len(self.calls):
             return False
-        return all(call.name == name and repr(call.arguments) == said for call, (name, said) in zip(calls, self.keys))
+        return all((call.name, repr(call.arguments)) == key for call, key in zip(calls, self.keys, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

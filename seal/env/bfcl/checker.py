@@ -53,7 +53,7 @@ def official_input(task: Task, turns: Sequence[Sequence[Sequence[str | Call]]]) 
     """The arguments of multi_turn_checker but the model's name: played and gold call strings, entry, category."""
     classes = list(task.initial_state["classes"])
     order = {tool: dict.fromkeys(names, "") for name in classes for tool, names in signatures(name).items()}
-    played = [[text for step in turn if (text := [t for said in step for t in _texts(said, order)])] for turn in turns]
+    played = [[text for step in turn if (text := [t for call in step for t in _texts(call, order)])] for turn in turns]
     gold = [[_text(call, order) for call in turn.gold] for turn in task.turns]
     entry = {"id": task.task_id, "initial_config": task.initial_state["config"], "involved_classes": classes}
     return played, gold, entry, task.category
@@ -80,9 +80,9 @@ def _own_modules(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        kept = vars(sys.modules[EXECUTOR]) if EXECUTOR in sys.modules else {}
-        for key in [key for key in kept if key.startswith(name)]:
-            del kept[key]
+        held = vars(sys.modules[EXECUTOR]) if EXECUTOR in sys.modules else {}
+        for key in [key for key in held if key.startswith(name)]:
+            del held[key]
         _forget_worlds()
 
 
@@ -104,19 +104,19 @@ def _mpmath_precision() -> Iterator[None]:
 
 def _turn(found: Mapping[str, Any]) -> int:
     """The failing turn, told in the message or by the number of turns that were run."""
-    if told := _TURN.search(found.get("error_message", "")):
-        return int(told[1])
+    if turn := _TURN.search(found.get("error_message", "")):
+        return int(turn[1])
     return len(found["execution_result"]) - 1
 
 
-def _texts(said: str | Call, order: dict[str, dict[str, str]]) -> list[str]:
+def _texts(written: str | Call, order: dict[str, dict[str, str]]) -> list[str]:
     """The call strings of one entry: one; none when it is no literal call."""
-    if isinstance(said, str):
+    if isinstance(written, str):
         try:
-            said = call_of(tree_of(said), order)
+            written = call_of(tree_of(written), order)
         except NotACall:
             return []
-    return [_text(said, order)]
+    return [_text(written, order)]
 
 
 def _text(call: Call, order: dict[str, dict[str, str]]) -> str:

@@ -51,8 +51,8 @@ def _task(entry: Json, answer: Json, category: str, tools: Mapping, splits: Mapp
         scenario_id=entry["id"].rsplit("_", 1)[1],
         split=splits[entry["id"]],
         turns=tuple(
-            UserTurn(_message(said), tuple(call_of(tree_of(text), order) for text in gold))
-            for said, gold in zip(entry["question"], answer, strict=True)
+            UserTurn(_message(messages), tuple(call_of(tree_of(text), order) for text in gold))
+            for messages, gold in zip(entry["question"], answer, strict=True)
         ),
         initial_state={
             "classes": classes,
@@ -65,8 +65,8 @@ def _task(entry: Json, answer: Json, category: str, tools: Mapping, splits: Mapp
     )
 
 
-def _message(said: Sequence[Json]) -> str:
-    return "\n".join(message["content"] for message in said) if said else REVEAL
+def _message(messages: Sequence[Json]) -> str:
+    return "\n".join(message["content"] for message in messages) if messages else REVEAL
 
 
 def _splits() -> dict[str, str]:

@@ -15,7 +15,7 @@ from seal.train.on_policy import groups_without_signal
 from seal.train.reweight import Factors
 
 PARAMS = TrainParams(negative=1.0, rehearse=0.0)
-NONE = replace(PARAMS, weights="none")
+NONE = PARAMS.model_copy(update={"weights": "none"})
 
 
 def sampled(row_ids, mask):
@@ -66,9 +66,9 @@ def test_advantages_lie_on_trained_tokens_and_are_advantage_times_weight():
 @given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(["turn", "trajectory", "none"]))
 def test_weights_average_one_over_trained_tokens_before_dropping(n_pass, n_fail, granularity):
     mixed = group("t", n_pass, n_fail, ("full", "off"))
-    batch = assemble(mixed, replace(PARAMS, weights=granularity, drop_negative=False), Factors())
+    batch = assemble(mixed, PARAMS.model_copy(update={"weights": granularity, "drop_negative": False}), Factors())
     assert sum(row.tokens * row.weight for row in batch.weights) / batch.divisor == pytest.approx(1.0)
-    dropped = assemble(mixed, replace(PARAMS, weights=granularity), Factors())
+    dropped = assemble(mixed, PARAMS.model_copy(update={"weights": granularity}), Factors())
     assert dropped.divisor == batch.divisor
     before = {(row.rollout_id, row.turn): row.weight for row in batch.weights}
     for row in dropped.weights:
@@ -80,11 +80,13 @@ def test_only_negative_advantages_of_evolved_rollouts_are_dropped():
     mixed = group("t", 2, 2, ("full", "off"))  # t-2 is evolved and fails
     batch = assemble(mixed, NONE, Factors())
     assert batch.dropped == 1 and {row.rollout_id for row in batch.rows} == {"t-0", "t-1", "t-3"}
-    assert {row.rollout_id for row in assemble(mixed, replace(NONE, drop_negative="all"), Factors()).rows} == {
+    assert {
+        row.rollout_id for row in assemble(mixed, NONE.model_copy(update={"drop_negative": "all"}), Factors()).rows
+    } == {
         "t-0",
         "t-1",
     }
-    assert assemble(mixed, replace(NONE, drop_negative=False), Factors()).dropped == 0
+    assert assemble(mixed, NONE.model_copy(update={"drop_negative": False}), Factors()).dropped == 0
 
 
 def test_zero_variance_groups_are_masked_or_kept_in_the_token_count():
@@ -92,7 +94,7 @@ def test_zero_variance_groups_are_masked_or_kept_in_the_token_count():
     masked = assemble(batch, PARAMS, Factors())
     assert {row.rollout_id[0] for row in masked.rows} == {"a"}
     assert {row.rollout_id[0] for row in masked.weights if row.reason == "zero_variance"} == {"b", "c"}
-    kept = assemble(batch, replace(PARAMS, zero_variance="keep"), Factors())
+    kept = assemble(batch, PARAMS.model_copy(update={"zero_variance": "keep"}), Factors())
     assert kept.divisor > masked.divisor and len(kept.rows) == 10
     assert not any(any(row.advantages) for row in kept.rows if row.rollout_id[0] != "a")
 
@@ -109,7 +111,9 @@ def test_the_share_of_masked_tokens():
     evolved = judged("a", ["pass", "pass"], mode="full", lengths=[3, 5], recovery_from=1)
     bare = judged("b", ["pass", "argument_mismatch"], lengths=[4, 4])
     assert assemble([evolved, bare], NONE, Factors()).share_masked == pytest.approx(5 / 16)
-    assert assemble([evolved, bare], replace(NONE, condition="as_collected"), Factors()).share_masked == 0.0
+    assert (
+        assemble([evolved, bare], NONE.model_copy(update={"condition": "as_collected"}), Factors()).share_masked == 0.0
+    )
 
 
 def test_a_call_that_failed_in_a_served_turn_is_not_rewarded():
@@ -136,7 +140,7 @@ def test_leaving_out_a_failed_call_is_the_same_in_both_forms(turns):
 
 def test_what_is_left_of_negative_advantages():
     batch = group("t", 1, 2, modes=("full", "off", "off"))
-    whole, tenth = (assemble(batch, replace(PARAMS, negative=share), Factors()) for share in (1.0, 0.1))
+    whole, tenth = (assemble(batch, PARAMS.model_copy(update={"negative": share}), Factors()) for share in (1.0, 0.1))
     assert whole.divisor == tenth.divisor
     for before, after in zip(whole.rows, tenth.rows, strict=True):
         for a, b in zip(before.advantages, after.advantages, strict=True):
@@ -145,7 +149,7 @@ def test_what_is_left_of_negative_advantages():
 
 def test_rehearsal_adds_evolved_successes_as_they_were_collected():
     batch = group("t", 2, 2, modes=("full", "off"))
-    plain, both = (assemble(batch, replace(PARAMS, rehearse=share), Factors()) for share in (0.0, 0.5))
+    plain, both = (assemble(batch, PARAMS.model_copy(update={"rehearse": share}), Factors()) for share in (0.0, 0.5))
     added = both.rows[len(plain.rows) :]
     assert both.rows[: len(plain.rows)] == plain.rows and both.weights == plain.weights
     shown = {j.rollout.rollout_id: j for j in batch if not j.bare and j.success}
@@ -155,7 +159,7 @@ def test_rehearsal_adds_evolved_successes_as_they_were_collected():
         assert row.prompt_ids == shown[row.rollout_id].rollout.tokens.prompt_ids != bare.prompt_ids
         assert max(row.advantages) == pytest.approx(0.5 * max(bare.advantages))
     assert both.divisor == plain.divisor + sum(sum(row.loss_mask) for row in added)
-    as_collected = replace(PARAMS, condition="as_collected")
+    as_collected = PARAMS.model_copy(update={"condition": "as_collected"})
     collected = assemble(batch, replace(as_collected, rehearse=0.5), Factors())
     assert len(collected.rows) == len(assemble(batch, as_collected, Factors()).rows)
 
@@ -176,7 +180,7 @@ def test_credit_by_turn_rewards_what_a_failed_rollout_served_and_leaves_out_what
         judged("d", ["missing_tool_call", "state_mismatch", "state_mismatch"]),
     ]
     assert assemble(rollouts, NONE, Factors()).rows == ()
-    batch = assemble(rollouts, replace(PARAMS, credit="turn"), Factors())
+    batch = assemble(rollouts, PARAMS.model_copy(update={"credit": "turn"}), Factors())
     up = {(row.rollout_id, row.turn): row.advantage > 0 for row in batch.weights if row.weight}
     assert up == {("a", 0): True, ("b", 0): True, ("c", 0): False, ("d", 0): False, ("b", 1): True}
     reasons = {(row.rollout_id, row.turn): row.reason for row in batch.weights}
@@ -204,7 +208,9 @@ def test_a_group_counts_as_mixed_exactly_where_its_advantages_are_not_all_masked
     }
     solved = {t for t in tasks if all(j.success for j in rollouts if j.rollout.task_id == t)}
     for credit, mixed in signal.items():
-        groups = assemble(rollouts, replace(NONE, credit=credit, drop_negative=False), Factors()).groups
+        groups = assemble(
+            rollouts, NONE.model_copy(update={"credit": credit, "drop_negative": False}), Factors()
+        ).groups
         assert (groups.mixed, groups.all_pass) == (len(mixed), len(solved))
         assert groups.all_fail == len(set(tasks) - mixed - solved)
         assert groups_without_signal(rollouts, credit) == len(set(tasks) - mixed)
@@ -213,8 +219,8 @@ def test_a_group_counts_as_mixed_exactly_where_its_advantages_are_not_all_masked
 @given(st.sampled_from(["turn", "trajectory"]), st.floats(0.1, 1))
 def test_weights_average_one_over_a_steps_own_rows_whatever_is_rehearsed_or_replayed(granularity, share):
     """Those that are added bring their tokens, and the weights they have (replayed: had) among others."""
-    params = replace(PARAMS, weights=granularity, drop_negative=False)
-    batch = assemble(group("t", 2, 2, ("full", "off")), replace(params, rehearse=share), Factors())
+    params = PARAMS.model_copy(update={"weights": granularity, "drop_negative": False})
+    batch = assemble(group("t", 2, 2, ("full", "off")), params.model_copy(update={"rehearse": share}), Factors())
     own = assemble(group("t", 2, 2, ("full", "off")), params, Factors())
     assert batch.weights == own.weights and batch.rows[: len(own.rows)] == own.rows
     assert sum(row.tokens * row.weight for row in batch.weights) / own.divisor == pytest.approx(1.0)

@@ -53,7 +53,7 @@ def run(params, resume_dir=None, stop_after=None, make=rollouts, before=Carried(
         if row["step"] == stop_after:
             raise Killed
 
-    params = replace(params, lr=1e-2)
+    params = params.model_copy(update={"lr": 1e-2})
     result = train_round(policy, COLLECTED, hand_made(make), params, before, resume_dir, progress)
     assert reported == list(range(params.steps))  # of a run that goes on, too: a bar shows all
     return policy.model, result

@@ -22,7 +22,7 @@ from trajectories import CHANGES, flat, trajectory
 from seal.core.types import Call, Task
 from seal.env import load_env
 from seal.env.base import Environment
-from seal.env.bfcl import session, world
+from seal.env.bfcl import instances, session
 from seal.verify import gold, turns
 from seal.verify.turns import verify
 
@@ -70,7 +70,7 @@ def _measure(env: Environment, name: str, found: list[tuple[Task, list[list[list
     for repeat in range(repeats):
         theirs.append(_seconds(lambda repeat=repeat: _official(inputs, repeat)))
         remove_instances("bench")
-        for kept in (gold._replay, world._start, session._json, turns._kept_digest):
+        for kept in (gold._replay, instances._start, session._json, turns._kept_digest):
             kept.cache_clear()
         ours.append(_seconds(lambda: _ours(env, calls)))
     print(f"{name}: {len(found)} trajectories, {repeats} repeats")

@@ -10,10 +10,10 @@ from typing import Any
 
 from seal.core.types import Call, Json, Task
 from seal.env.tau2 import bounds
+from seal.env.tau2.environments import tools_of
 from seal.env.tau2.package import module
 from seal.env.tau2.session import DONE, MAX_ERRORS, RESPOND
 from seal.env.tau2.user import ScriptedUser, stops
-from seal.env.tau2.world import tools_of
 
 NO_SUCH_TOOL = Call("no_such_tool", {})
 

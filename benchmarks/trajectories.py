@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from seal.core.types import Call, Json, Task
 from seal.env.base import Environment
-from seal.env.bfcl.world import signatures
+from seal.env.bfcl.instances import signatures
 
 Turns = list[list[list[Call]]]
 Change = Callable[[random.Random, Environment, Task, Turns], Turns | None]

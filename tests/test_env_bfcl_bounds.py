@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from seal.core.types import Call
 from seal.env import load_env
 from seal.env.bfcl import bounds
+from seal.env.bfcl.instances import signatures
 from seal.env.bfcl.package import MODULES
 from seal.env.bfcl.session import BfclSession
 from seal.env.bfcl.values import MAX_DEPTH, MAX_ENTRIES, entries
-from seal.env.bfcl.world import signatures
 from seal.env.limit import TimedOut, time_limit
 from seal.verify.turns import digest, verify
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from seal.core.types import Call
 from seal.env import load_env
-from seal.env.bfcl import checker, world
+from seal.env.bfcl import checker, instances
 from seal.env.bfcl.checker import NO_SUCH_TOOL, official_verdict
 from seal.env.bfcl.package import EXTENSIONS, MODULES, WORLDS, module
 from seal.env.bfcl.session import BfclSession
@@ -43,7 +43,7 @@ WRITES = {  # what leaks in the official process: see docs/isolation.md
 
 def shared_things():
     """Every container at module level and every default, as text."""
-    return {name: (_texts(world._containers(name, True)), _defaults(name)) for name in MODULES}
+    return {name: (_texts(instances._containers(name, True)), _defaults(name)) for name in MODULES}
 
 
 def _texts(held):
@@ -51,7 +51,7 @@ def _texts(held):
 
 
 def _defaults(name):
-    functions = [f for f in vars(world._shared(name)).values() if hasattr(f, "__defaults__")]
+    functions = [f for f in vars(instances._shared(name)).values() if hasattr(f, "__defaults__")]
     return [repr((f.__name__, f.__defaults__, f.__kwdefaults__)) for f in functions]
 
 
@@ -112,7 +112,7 @@ def test_worlds_start_as_the_official_loader_leaves_them():
     for task in ENV.tasks()[::20]:
         classes, config, long_context = (task.initial_state[key] for key in ("classes", "config", "long_context"))
         with checker._own_modules("seal_start"):
-            for name, ours in world.instances(classes, config, long_context).items():
+            for name, ours in instances.instances(classes, config, long_context).items():
                 theirs = getattr(importlib.import_module(f"{WORLDS}.{MODULES[name]}"), name)()
                 if name != "MathAPI":
                     theirs._load_scenario(marshal.loads(marshal.dumps(config.get(name, {}))), long_context=long_context)
@@ -125,7 +125,7 @@ def test_worlds_start_as_the_official_loader_leaves_them():
 @pytest.mark.parametrize("long_context", [False, True])
 def test_every_way_to_shared_things_is_known(name, long_context):
     """Module-level functions and other classes of a module reach none, and tools only by themselves."""
-    space, containers = vars(module(MODULES[name])), world._containers(name, True)
+    space, containers = vars(module(MODULES[name])), instances._containers(name, True)
     for key, value in space.items():
         if getattr(value, "__module__", "") != f"{WORLDS}.{MODULES[name]}" or key == name:
             continue
@@ -133,9 +133,9 @@ def test_every_way_to_shared_things_is_known(name, long_context):
             [value] if hasattr(value, "__code__") else [f for f in vars(value).values() if hasattr(f, "__code__")]
         )
         for function in functions:
-            assert not set(world._names(function.__code__)) & containers.keys(), (key, function)
-    for tool in world.reaching(name, long_context):
-        assert world._reach(name, long_context, (tool,))[0] == (tool,)
+            assert not set(instances._names(function.__code__)) & containers.keys(), (key, function)
+    for tool in instances.reaching(name, long_context):
+        assert instances._reach(name, long_context, (tool,))[0] == (tool,)
 
 
 def test_copies_share_no_container():
@@ -144,8 +144,8 @@ def test_copies_share_no_container():
         return {id(value)}.union(*(ids(item) for item in inner if isinstance(item, dict | list | set)))
 
     for name in MODULES:
-        for value in world._containers(name, True).values():
-            copy = world._thawed(value)
+        for value in instances._containers(name, True).values():
+            copy = instances._thawed(value)
             assert copy == value and not ids(copy) & ids(value)
 
 

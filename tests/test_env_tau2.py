@@ -16,11 +16,11 @@ from seal.core.types import Call
 from seal.env import load_env
 from seal.env.tau2 import Tau2Env
 from seal.env.tau2.bounds import TIMED_OUT, refusal
+from seal.env.tau2.environments import new_environment, state_of
 from seal.env.tau2.package import DOMAINS, module, root
 from seal.env.tau2.records import as_json
 from seal.env.tau2.session import ENDED
 from seal.env.tau2.user import GO_ON, STOP, ScriptedUser, calls_in, written
-from seal.env.tau2.world import state_of, world
 
 TOOLS = {"retail": 15, "airline": 14, "telecom": 13}
 SPLITS = {"retail": (60, 14, 40), "airline": (24, 6, 20), "telecom": (60, 14, 40)}
@@ -109,9 +109,9 @@ def test_no_session_changes_another():
             for call in one.turns[0].gold:
                 session.call(call)
     fresh = module("domains.retail.data_model").RetailDB.load(module("domains.retail.utils").RETAIL_DB_PATH)
-    shared = world("retail", None).tools.db
+    shared = new_environment("retail", None).tools.db
     assert {name: dict(table) for name, table in fresh} == {name: dict(table) for name, table in shared}
-    assert not state_of(world("airline", None)) and not state_of(world("telecom", None))
+    assert not state_of(new_environment("airline", None)) and not state_of(new_environment("telecom", None))
 
 
 def test_start_states_are_copies():

@@ -13,8 +13,8 @@ from seal.core.types import Call, UserTurn
 from seal.env import load_env
 from seal.env.bfcl import checker
 from seal.env.bfcl.checker import official_verdict
+from seal.env.bfcl.instances import signatures
 from seal.env.bfcl.package import WORLDS
-from seal.env.bfcl.world import signatures
 from seal.verify.turns import verify
 
 ENV = load_env("bfcl")

@@ -61,8 +61,8 @@ def refuse_unused(args: argparse.Namespace, kind: str) -> None:
 
 def check_classes(classes: list[str], config: Json, long_context: bool) -> None:
     """Raises ParamError for no or unknown classes, and for a config that a class cannot start from."""
+    from seal.env.bfcl.instances import instances
     from seal.env.bfcl.package import MODULES
-    from seal.env.bfcl.world import instances
 
     known = f"known classes: {', '.join(MODULES)}"
     if not classes:

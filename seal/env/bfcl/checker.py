@@ -18,8 +18,8 @@ from typing import Any
 
 from seal.core.types import Call, Json, Task
 from seal.env.bfcl import bounds
+from seal.env.bfcl.instances import signatures
 from seal.env.bfcl.package import WORLDS, root
-from seal.env.bfcl.world import signatures
 from seal.env.limit import TimedOut, time_limit
 from seal.tools.literal import NotACall, call_of, tree_of
 

@@ -6,8 +6,8 @@ from functools import cache
 from importlib.resources import files
 
 from seal.core.types import Fact, Json, Task, ToolDoc, UserTurn
+from seal.env.bfcl.instances import signatures
 from seal.env.bfcl.package import CATEGORIES, MODULES, lines
-from seal.env.bfcl.world import signatures
 from seal.tools.docs import facts_of, tool_doc
 from seal.tools.literal import call_of, tree_of
 

@@ -1,6 +1,6 @@
 """Sessions that start along a program whose outcome is known, and run only what leaves it.
 
-The classes of a task share nothing (seal.env.bfcl.world), so what one of them does and tells hangs on its own calls
+The classes of a task share nothing (seal.env.bfcl.instances), so what one of them does and tells hangs on its own calls
 alone. As long as these are the program's, from the first on and one by one, results and state are the program's too.
 """
 
@@ -13,9 +13,9 @@ from seal.core.types import Call, Json
 from seal.env.base import Difference, KnownProgram
 from seal.env.bfcl import bounds
 from seal.env.bfcl.dispatch import FAILED, FORBIDDEN
+from seal.env.bfcl.instances import instances
 from seal.env.bfcl.session import RAISED, BfclSession, owners
 from seal.env.bfcl.values import CUT
-from seal.env.bfcl.world import instances
 from seal.env.limit import TimedOut
 
 LEFT = -1  # the place of a class whose calls are no longer the program's

@@ -14,8 +14,8 @@ from seal.core.types import Call, Json, Result
 from seal.env.base import Difference, Session
 from seal.env.bfcl import bounds
 from seal.env.bfcl.dispatch import FAILED, FORBIDDEN, worded
+from seal.env.bfcl.instances import instances, own_method, reaching, signatures
 from seal.env.bfcl.values import SCALARS, copied, differences, public_state
-from seal.env.bfcl.world import instances, own_method, reaching, signatures
 from seal.env.limit import TimedOut, time_limit
 from seal.tools.error_kinds import error_kind
 

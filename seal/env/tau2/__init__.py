@@ -9,11 +9,11 @@ from seal.core.types import Fact, Json, Rollout, Task, ToolDoc, Verdict
 from seal.env.base import Environment
 from seal.env.tau2.data import docs_of, load_tasks
 from seal.env.tau2.endpoint import Endpoint, EndpointUser
+from seal.env.tau2.environments import new_environment, policy_of, tools_of
 from seal.env.tau2.package import DOMAINS, PACKAGE
 from seal.env.tau2.reward import SILENT, conversation_reward, rollout_reward, verdict_of
 from seal.env.tau2.session import Tau2Session
 from seal.env.tau2.user import RecordedUser, ScriptedUser, User
-from seal.env.tau2.world import policy_of, tools_of, world
 from seal.tools.docs import facts_of
 
 _SEEDS = 2**31  # servers take 32-bit seeds
@@ -89,7 +89,7 @@ class Tau2Env(Environment):
     def _session(self, task: Task, model: User) -> Tau2Session:
         domain, solo = task.initial_state["domain"], self._user == "solo"
         users = {"solo": None, "scripted": ScriptedUser(tuple(tools_of(domain, "user_tools"))), "endpoint": model}
-        return Tau2Session(world(domain, task.initial_state["initial"], solo), users[self._user])
+        return Tau2Session(new_environment(domain, task.initial_state["initial"], solo), users[self._user])
 
     def verdicts(self, task: Task, rollout: Rollout) -> list[Verdict]:
         """The one verdict of a conversation, by the official reward."""

@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import cache
 
 from seal.core.types import Call, Json, Param, Task, ToolDoc, UserTurn
+from seal.env.tau2.environments import PARTS, tools_of
 from seal.env.tau2.package import entries, module
 from seal.env.tau2.session import DONE, RESPOND
 from seal.env.tau2.user import written
-from seal.env.tau2.world import PARTS, tools_of
 from seal.tools.docs import tool_doc
 
 DEV_EVERY = 5  # of the training scenarios

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Json, Rollout, Task, Verdict
+from seal.env.tau2.environments import new_environment, state_of
 from seal.env.tau2.package import module
 from seal.env.tau2.session import RESPOND, Tau2Session
-from seal.env.tau2.world import state_of, world
 
 if TYPE_CHECKING:
     from seal.env.tau2 import Tau2Env
@@ -92,10 +92,10 @@ def database_matches(task: Json, session: Tau2Session) -> bool:
 
 @lru_cache(maxsize=4096)
 def official_state(domain: str, task: str) -> dict[str, str]:
-    """What the official actions leave (see seal.env.tau2.world.state_of). Those that are errors change nothing.
+    """What the official actions leave (see seal.env.tau2.environments.state_of). Those that are errors change nothing.
     `task`: a tau2 task's initial_state as JSON."""
     state = json.loads(task)
-    environment = world(domain, state["initial"])
+    environment = new_environment(domain, state["initial"])
     for action in module("data_model.tasks").EvaluationCriteria.model_validate(state["criteria"]).actions or []:
         try:
             environment.make_tool_call(action.name, requestor=action.requestor, **action.arguments)

@@ -11,9 +11,9 @@ from typing import Any
 from seal.core.types import Call, Json, Result
 from seal.env.base import Session
 from seal.env.tau2 import bounds
+from seal.env.tau2.environments import state_of
 from seal.env.tau2.package import module
 from seal.env.tau2.user import User, UserFailed, recorded, stops
-from seal.env.tau2.world import state_of
 from seal.tools.error_kinds import error_kind
 
 RESPOND, DONE = "respond", "done"

@@ -14,7 +14,7 @@ from seal.env.tau2.records import as_json, changes, fields_of, opened
 PARTS = ("tools", "user_tools")  # the agent's side and the user's
 
 
-def world(domain: str, initial: Mapping[str, Json] | None, solo: bool = False) -> Any:
+def new_environment(domain: str, initial: Mapping[str, Json] | None, solo: bool = False) -> Any:
     """A tau2 Environment in the start state of a task; `initial` is the task's initial_state. It shares nothing that a
     call can change with any other."""
     blank = _blank(domain, solo)

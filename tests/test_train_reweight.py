@@ -14,7 +14,7 @@ from seal.train.reweight import Factors, TurnWeight, normalised, strength, turn_
 
 FIXED = TrainParams(alpha=0.0)
 failures = st.sampled_from(sorted(map(str, FAILURES)))
-utilities = st.dictionaries(st.sampled_from(list(Label)), st.floats(-1, 5), max_size=6)
+utilities = st.dictionaries(st.sampled_from(list(Label)), st.floats(0, 5), max_size=6)
 factors = st.builds(Factors, st.dictionaries(failures, st.floats(1, 2), max_size=4))
 
 

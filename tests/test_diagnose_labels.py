@@ -9,8 +9,8 @@ import pytest
 from seal.core.errors import ParamError
 from seal.core.labels import DEFAULT_PRIORITY, FAILURES, Label
 from seal.core.types import Call, CallError, Param, Result, Rollout, Step, Task, ToolDoc, UserTurn, Verdict
-from seal.diagnose import diagnose, parse_priority
-from seal.diagnose.primary_label import Finding, primary
+from seal.diagnose import diagnose
+from seal.diagnose.primary_label import Finding, parse_priority, primary
 from seal.env.base import Environment, Session
 
 DOCS = (

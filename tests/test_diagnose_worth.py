@@ -12,9 +12,9 @@ from seal.core.errors import ParamError
 from seal.core.judged import Judged
 from seal.core.labels import DEFAULT_PRIORITY, Label
 from seal.core.seeds import RoundKey
-from seal.diagnose import diagnose, parse_priority
+from seal.diagnose import diagnose
 from seal.diagnose.label_worth import Worth, by_worth, drawn_priority, frequencies, order_by, worth
-from seal.diagnose.primary_label import NAMED
+from seal.diagnose.primary_label import NAMED, parse_priority
 from seal.diagnose.proof.inject import injections
 from seal.env import load_env
 from seal.env.shop import ShopEnv

@@ -1,4 +1,8 @@
-"""Environments. `load_env(name, **options)` is the one way to get one, `env_of` with its entry of params.yaml."""
+"""Environments: tasks, bare tool docs, and sessions that execute literal calls. `base` says what one is.
+
+`load_env(name, **options)` is the one way to get one, `env_of` with its entry of params.yaml. A new one is a module (or
+a `Domain` in YAML, as shop and compliance are) and a row in CLASSES.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -9,6 +13,23 @@ from seal.core.errors import ParamError
 from seal.env.base import Environment
 from seal.settings.params import Params
 from seal.settings.typed import plain
+
+# What other rooms may import; all else is the room's own (tests/test_imports.py).
+__all__ = [
+    "NAMES",
+    "base",
+    "bfcl",
+    "custom",
+    "domain",
+    "domain_tasks",
+    "env_of",
+    "lexicon",
+    "limit",
+    "load_env",
+    "procedural",
+    "spoken_answers",
+    "tau2",
+]
 
 CLASSES: Mapping[str, str] = {  # module below seal.env -> its Environment
     "shop": "ShopEnv",

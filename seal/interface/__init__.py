@@ -2,3 +2,6 @@
 `wording` (what the docs themselves tell in `doc_facts`, templates in `placeholders`); `view` is what one task shows of
 them: in the docs and hints (`render`) and after an error (`feedback`). `export` gives them to other frameworks.
 """
+
+# What other rooms may import; all else is the room's own (tests/test_imports.py).
+__all__ = ["doc_facts", "export", "feedback", "placeholders", "render", "state", "view", "wording"]

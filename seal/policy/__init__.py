@@ -1,4 +1,8 @@
-"""Policies: nano (shipped, trained in full), hf (transformers + LoRA), endpoint, scripted. `load_policy` opens any."""
+"""Policies: nano (shipped, trained in full), hf (transformers + LoRA), endpoint, scripted. `base` says what one is.
+
+`load_policy` opens any, `start` makes the one that a line of rounds begins with. What generates and trains (torch) loads
+only when a policy does.
+"""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -10,6 +14,21 @@ from seal.core.errors import ArtifactError
 from seal.interface.wording import count_words
 from seal.policy.base import Policy
 from seal.store.files import read_json
+
+# What other rooms may import; all else is the room's own (tests/test_imports.py).
+__all__ = [
+    "base",
+    "counter_of",
+    "faults",
+    "load_policy",
+    "nano",
+    "nano_model",
+    "optim",
+    "policy_info",
+    "scripted",
+    "shards",
+    "start",
+]
 
 # call formats that policy.json need not tell
 FORMATS = {"nano": "words", "hf": "qwen_xml", "endpoint": "qwen_xml", "scripted": "words"}

@@ -2,3 +2,6 @@
 
 `collect` plays the groups of a round, `play` any requests; who plays what is a pure function of seeds (`plan`).
 """
+
+# What other rooms may import; all else is the room's own (tests/test_imports.py).
+__all__ = ["collect", "engine", "plan", "play_cache"]

@@ -2,3 +2,6 @@
 
 Nothing here executes anything.
 """
+
+# What other rooms may import; all else is the room's own (tests/test_imports.py).
+__all__ = ["docs", "error_kinds", "fact_texts", "literal", "parse", "prose", "schema"]

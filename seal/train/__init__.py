@@ -1,5 +1,8 @@
-"""From judged rollouts to new weights: each round's update of the policy, and what it hands on to the next round.
+"""From judged rollouts to new weights: advantages from outcomes, diagnosis weights on turns, then GRPO, SFT or DPO.
 
-`train_round` (loop) plays new groups (on_policy), turns outcomes into advantages (advantage), labels into weights
-(reweight) and both into rows of tokens (batch), and optimises: GRPO through TRL (grpo), SFT and DPO in plain torch.
+`loop` trains a round; `advantage` and `reweight` decide what each token gets; `trainer` is TRL's, fed with our rows
+(`trl_private` lists what it overrides). torch and TRL load when training begins, not on import.
 """
+
+# What other rooms may import; all else is the room's own (tests/test_imports.py).
+__all__ = ["batch", "curve", "label_shares", "loop", "on_policy", "preferences", "ranks", "replay", "reweight"]

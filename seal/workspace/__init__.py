@@ -2,3 +2,6 @@
 
 Knows where every file of a round lies and what made it; plays and trains nothing itself.
 """
+
+# What other rooms may import; all else is the room's own (tests/test_imports.py).
+__all__ = ["dvc", "lineage", "lock", "params_file", "views"]

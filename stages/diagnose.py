@@ -6,8 +6,8 @@ from seal.pipeline.stage import Stage, main
 
 def run(stage: Stage) -> None:
     state = stage.state(stage.parent.checkpoint("profile"), judged=stage.folder.verified(stage.env))
-    drawn = isinstance(stage.entry.diagnose.priority, str)
-    stage.folder.write_diagnose(diagnose(state, stage.entry), drawn)
+    learned = isinstance(stage.entry.diagnose.priority, str)
+    stage.folder.write_diagnose(diagnose(state, stage.entry), learned)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Multi-seed comparisons in process: arms x seeds of a few rounds, resumable, summarised with intervals.
 
-Under the output folder each finished round is one file, `<arm>/s<seed>/r<k>.json` (metrics, what each label pulled in
-training, and the outcome of every held-out task), keyed by a digest of its parameters; what is there and fits is not
-run again. The last round's policy and interface lie beside it in `state/`, so that a line can go on, and what a round
-in work has played and trained in `begun/`. What all arms of a seed begin with is in `starts/` (see
-seal.experiment.starts).
+Under the output folder each finished round is one file, `<arm>/s<seed>/r<k>.json` (metrics, the advantage's share of
+each label, and the outcome of every held-out task), keyed by a digest of its parameters; what is there and fits is not
+run again. What the next round begins with lies beside it in `state/` (a round's folder, see seal.pipeline.folder), so
+that a line can go on, and what a round in work has played and trained in `begun/`. What all arms of a seed begin with
+is in `starts/` (see seal.experiment.starts).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -59,15 +59,15 @@ def records(jobs: Sequence[Job], out: Path) -> list[dict[str, Any]]:
     found = []
     for job in jobs:
         for depth in range(_done(job, folder_of(job, out))):
-            kept = read_record(folder_of(job, out) / f"r{depth}.json", RECORD)
-            found.append({"arm": job.arm, "seed": job.seed, "depth": depth, **kept})
+            one = read_record(folder_of(job, out) / f"r{depth}.json", RECORD)
+            found.append({"arm": job.arm, "seed": job.seed, "depth": depth, **one})
     return found
 
 
 def trained_policy(job: Job, out: Path) -> Any:
     """The policy after the last round of a line. The line is run again where it was not kept."""
     folder = folder_of(job, out)
-    if _kept(job, folder).get("depth") != len(job.rounds):
+    if _saved(job, folder).get("depth") != len(job.rounds):
         _continue(job, out, len(job.rounds) + 1, lambda text: None)
     return _policy(job, out, folder / "state")
 
@@ -88,11 +88,11 @@ def _done(job: Job, folder: Path) -> int:
     return len(job.rounds) + 1
 
 
-def _kept(job: Job, folder: Path) -> dict[str, Any]:
-    """The record, and its depth, of the round whose checkpoint is kept; nothing where that round is not this job's."""
+def _saved(job: Job, folder: Path) -> dict[str, Any]:
+    """What the checkpoint in `state/` is of; nothing where that round is not this job's."""
     path = folder / "state" / "line.json"
-    kept = read_record(path, {**RECORD, "depth": int}) if path.exists() else {}
-    return kept if kept and kept["digest"] == job.digest(kept["depth"]) else {}
+    saved = read_record(path, {"digest": str, "depth": int, "pull": dict}) if path.exists() else {}
+    return saved if saved and saved["digest"] == job.digest(saved["depth"]) else {}
 
 
 def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> None:
@@ -106,15 +106,14 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
 
     torch.set_num_threads(job.threads)
     env, folder = load_env(job.env, **job.env_options), folder_of(job, out)
-    kept, state_folder, depth = _kept(job, folder), folder / "state", 0
-    if kept and kept["depth"] in (done - 1, done):  # done: killed before it was written down
-        depth = kept.pop("depth")
+    state_folder, saved = folder / "state", _saved(job, folder)
+    if saved and saved["depth"] in (done - 1, done):  # done: killed before it was written down
+        depth, shares = saved["depth"], saved["pull"]
         with mended_by(f"remove the folder, the line is then run again: rm -r {state_folder}"):
             before = RoundFolder(state_folder, f"r{depth}").checkpoint(policy=_policy(job, out, state_folder))
     else:
-        before = checkpoint_of_start(job, out)
-        kept = record(job.digest(0), before.metrics, {}, as_outcomes(before.evaluations))
-    write_json(folder / f"r{depth}.json", kept)
+        depth, shares, before = 0, {}, checkpoint_of_start(job, out)
+    _write(job, folder, depth, before, shares)
     entries = [read(Round, entry, "round", complete=True) for entry in job.rounds]
     from_start = any(entry.train.reference == "start" for entry in entries)
     start_policy = policy_of_start(job, out) if from_start else None
@@ -125,10 +124,15 @@ def _continue(job: Job, out: Path, done: int, say: Callable[[str], None]) -> Non
         state = run_round(RoundState(key, env, before, start_policy), entry, run)
         before = state.checkpoint()
         shares = advantage_shares(state.trained.weights, [*state.judged, *state.trained.played])
-        kept = record(job.digest(depth), state.metrics, shares, as_outcomes(before.evaluations))
         with atomic_dir(state_folder) as made:
             RoundFolder(made, key.id).write_checkpoint(before)
-            write_json(made / "line.json", {**kept, "depth": depth})
-        write_json(folder / f"r{depth}.json", kept)
+            write_json(made / "line.json", {"digest": job.digest(depth), "depth": depth, "pull": shares})
+        _write(job, folder, depth, before, shares)
         forget(folder / "begun")
         say(f"{job.arm} seed {job.seed} r{depth}: strict {100 * state.metrics['strict']['mean']:.1f}%")
+
+
+def _write(job: Job, folder: Path, depth: int, finished: Any, shares: Mapping[str, float]) -> None:
+    """The record of a finished round (or of the start), a Checkpoint; `shares`: of the advantage, by label."""
+    found = record(job.digest(depth), finished.metrics, shares, as_outcomes(finished.evaluations))
+    write_json(folder / f"r{depth}.json", found)

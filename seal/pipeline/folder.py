@@ -129,11 +129,11 @@ class RoundFolder:
             write_table(out / "verdicts.parquet", "verdicts", rows_of_verdicts(verdicts, self.id, "collect"))
             write_table(out / "outcomes.parquet", "outcomes", rows)
 
-    def write_diagnose(self, state: RoundState, drawn: bool) -> None:
-        """`drawn`: the priority is no parameter of the round."""
+    def write_diagnose(self, state: RoundState, learned: bool) -> None:
+        """`learned`: the priority is no parameter of the round, it comes from its rollouts."""
         diagnoses = {j.rollout.rollout_id: j.diagnoses for j in state.judged}
         with atomic_dir(self.path / "diagnose") as out:
-            if drawn:
+            if learned:
                 write_json(out / "priority.json", list(state.priority))
             write_table(out / "diagnoses.parquet", "diagnoses", rows_of_diagnoses(diagnoses, self.id, "collect"))
             write_table(out / "profile.parquet", "profile", state.profile, round=self.id)
@@ -204,6 +204,6 @@ class RoundFolder:
 
     def _of_tasks(self, rollouts: list[Rollout], env: Environment) -> list[Rollout]:
         if unknown := sorted({rollout.task_id for rollout in rollouts} - {task.task_id for task in env.tasks()}):
-            told = f"{self.path / 'collect' / 'trajectories.parquet'}: {env.name} has no task {unknown[0]}"
-            raise ArtifactError("table", told, REMAKE)
+            value = f"{self.path / 'collect' / 'trajectories.parquet'}: {env.name} has no task {unknown[0]}"
+            raise ArtifactError("table", value, REMAKE)
         return rollouts

@@ -1,7 +1,7 @@
 """Policies: nano (shipped, trained in full), hf (transformers + LoRA), endpoint, scripted. `base` says what one is.
 
-`load_policy` opens any, `start` makes the one that a line of rounds begins with. What generates and trains (torch) loads
-only when a policy does.
+`load_policy` opens any, `start` makes the one that a line of rounds begins with. What generates and trains (torch)
+loads only when a policy does.
 """
 
 from collections.abc import Callable

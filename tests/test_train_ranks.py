@@ -111,7 +111,8 @@ def test_the_train_stage_under_a_launch_plays_and_trains_what_it_does_alone(coll
     monkeypatch.setenv("SEAL_LAUNCH", shlex.join(["sh", "-c", 'echo "$@" > launched; exec "$@"', "", *LAUNCH, "2"]))
     two, both, again = train_stage(collected)
     moved = max(tensor.abs().max().item() for name, tensor in one.items() if "lora_B" in name)  # from 0
-    assert moved > 1e-3 and max((one[name] - two[name]).abs().max().item() for name in one) < 1e-5
+    apart = max((one[name] - two[name]).abs().max().item() for name in one)
+    assert moved > 1e-3 and apart < moved / 100  # sums in another order, which AdamW scales up: 1e-5 to 6e-5 by CPU
     assert (collected / "launched").read_text().split()[-3:] == ["2", "stages/train.py", "r1"]
     assert len(both) == 2 * 3 * 4 and [*map(words_of, both)] == [*map(words_of, alone)]
     for r, other in zip(both, alone, strict=True):

@@ -85,12 +85,8 @@ def bare_doc(tool: Tool, stated: Iterable[Fact] = ()) -> ToolDoc:
 def facts_of(tool: Tool) -> list[Fact]:
     """Everything the executor enforces on one tool."""
     facts = [Fact(tool.name, "", "purpose", tool.says, documented=True)]
-    if tool.needs:
-        facts.append(Fact(tool.name, "", "needs", [tool.needs]))
-    if tool.role:
-        facts.append(Fact(tool.name, "", "role", [tool.role]))
-    if tool.returns:
-        facts.append(Fact(tool.name, "", "returns", [tool.returns]))
+    rules = {"needs": tool.needs, "role": tool.role, "returns": tool.returns}
+    facts += [Fact(tool.name, "", kind, [name]) for kind, name in rules.items() if name]
     for parameter in tool.parameters:
         facts += [Fact(tool.name, parameter.name, "required", True, documented=True)]
         facts += [Fact(tool.name, parameter.name, "type", "string", documented=True)]
@@ -156,17 +152,12 @@ class DomainSession(Session):
             value = call.arguments[parameter.name]
             if not isinstance(value, str):
                 return f"error invalid {parameter.name}=", "wrong_type"
-            if parameter.entity:
-                bare = value.removeprefix(parameter.prefix)
-                if parameter.prefix and bare == value:
-                    return f"error invalid {parameter.name}=", "invalid_value"
-                if bare not in self._entities[parameter.entity]:
-                    return f"error not found {parameter.name}=", "not_found"
-                values[parameter.name] = bare
-            elif value not in parameter.choices.values():
+            bare = value.removeprefix(parameter.prefix)
+            if (parameter.prefix and bare == value) if parameter.entity else value not in parameter.choices.values():
                 return f"error invalid {parameter.name}=", "invalid_value"
-            else:
-                values[parameter.name] = value
+            if parameter.entity and bare not in self._entities[parameter.entity]:
+                return f"error not found {parameter.name}=", "not_found"
+            values[parameter.name] = bare
         subject = values[tool.parameters[0].name]
         if tool.role and (tool.role, subject) not in self._done:
             return "error denied", "permission"

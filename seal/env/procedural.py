@@ -36,16 +36,9 @@ def random_domain(rng: random.Random, n_tools: int = 6) -> Domain:
     lookup = rng.random() < 0.5
     n_checks = rng.choice((1, 2)) + lookup
     for i in range(n_checks):
-        tools.append(
-            Tool(
-                names[i],
-                says[i],
-                (subject(main, 0.15),),
-                writes=False,
-                returns=sub if lookup and i == 0 else "",
-                templates=asks(i, main, []) if rng.random() < 0.4 else (),
-            )
-        )
+        parameter, returns = subject(main, 0.15), sub if lookup and i == 0 else ""
+        templates = asks(i, main, []) if rng.random() < 0.4 else ()
+        tools.append(Tool(names[i], says[i], (parameter,), writes=False, returns=returns, templates=templates))
     checks = names[lookup:n_checks]
     for i in range(n_checks, n_tools):
         choices = []
@@ -55,17 +48,10 @@ def random_domain(rng: random.Random, n_tools: int = 6) -> Domain:
             choices.append(Parameter(nouns[2 + 2 * i + j], choices={words.pop(): code for code in codes}))
         entity = sub if lookup and rng.random() < 0.3 else main
         rule = rng.choice(("", "", "", "needs", "role")) if entity == main else ""
-        tools.append(
-            Tool(
-                names[i],
-                says[i],
-                (subject(entity, 0.35), *choices),
-                writes=rng.random() < 0.9 or bool(choices),
-                needs=rng.choice(checks) if rule == "needs" else "",
-                role=rng.choice(checks) if rule == "role" else "",
-                templates=asks(i, main, [f"{{{parameter.name}}}" for parameter in choices]),
-            )
-        )
+        parameter, writes = subject(entity, 0.35), rng.random() < 0.9 or bool(choices)
+        rules = {rule: rng.choice(checks)} if rule else {}
+        templates = asks(i, main, [f"{{{choice.name}}}" for choice in choices])
+        tools.append(Tool(names[i], says[i], (parameter, *choices), writes, templates=templates, **rules))
     if lookup and not any(tool.parameters[0].entity == sub for tool in tools):
         tools[0] = replace(tools[0], returns="")
     rng.shuffle(tools)

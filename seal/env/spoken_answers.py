@@ -64,8 +64,7 @@ class AnswerEnvironment(Environment):
     def official(self, task: Task, rollout: Rollout, turns: int) -> dict[str, Json]:
         """`{"valid", "error_type", "turn"}`: whether the last output that calls no tool holds one of the answers."""
         given = [call.arguments.get("content") for step in rollout.steps for call in step.calls if call.name == RESPOND]
-        if not given or not given[-1]:
-            return {"valid": False, "error_type": NO_MESSAGE, "turn": 0}
-        if accepted(str(given[-1]), task.initial_state["answers"]):
+        last = given[-1] if given else None
+        if last and accepted(str(last), task.initial_state["answers"]):
             return {"valid": True, "error_type": None, "turn": None}
-        return {"valid": False, "error_type": NOT_FOUND, "turn": 0}
+        return {"valid": False, "error_type": NOT_FOUND if last else NO_MESSAGE, "turn": 0}

@@ -67,8 +67,10 @@ def verdict_of(found: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _run(played: list, gold: list, entry: dict[str, Json], category: str) -> dict[str, Any]:
+    import mpmath
+
     name = f"seal_{uuid.uuid4().hex}"
-    with _own_modules(name), localcontext(), _mpmath_precision(), time_limit(SECONDS):
+    with _own_modules(name), localcontext(), mpmath.workprec(mpmath.mp.prec), time_limit(SECONDS):
         check = importlib.import_module(CHECKER).multi_turn_checker
         return check(played, gold, entry, category, name)
 
@@ -89,17 +91,6 @@ def _own_modules(name: str) -> Iterator[None]:
 def _forget_worlds() -> None:
     for module in [module for module in sys.modules if module.startswith(f"{WORLDS}.")]:
         del sys.modules[module]
-
-
-@contextmanager
-def _mpmath_precision() -> Iterator[None]:
-    import mpmath
-
-    before = mpmath.mp.prec
-    try:
-        yield
-    finally:
-        mpmath.mp.prec = before
 
 
 def _turn(found: Mapping[str, Any]) -> int:

@@ -1,6 +1,7 @@
-"""One literal call on one object, its result worded as the official executor words it. For the agentic categories."""
+"""The tools of a class, and one literal call on one object, its result worded as the official executor words it."""
 
 import copy
+import inspect
 import json
 from collections.abc import Collection
 from operator import methodcaller
@@ -11,6 +12,12 @@ from seal.tools.error_kinds import error_kind
 
 FAILED = "Error during execution: "
 FORBIDDEN = frozenset(("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"))
+
+
+def public_methods(owner: type) -> dict[str, tuple[str, ...]]:
+    """`{tool: parameters in positional order}` of a class."""
+    methods = inspect.getmembers(owner, inspect.isfunction)
+    return {tool: tuple(inspect.signature(f).parameters)[1:] for tool, f in methods if not tool.startswith("_")}
 
 
 def called(owner: Any, tools: Collection[str], call: Call) -> Result:

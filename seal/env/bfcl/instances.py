@@ -6,7 +6,6 @@ copies of these; every world starts from a copy of what it left. A tool that cou
 copies too.
 """
 
-import inspect
 import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -16,6 +15,7 @@ from typing import Any
 
 from seal.core.errors import ParamError
 from seal.core.types import Json
+from seal.env.bfcl.dispatch import public_methods
 from seal.env.bfcl.package import EXTENSIONS, MODULES, module
 from seal.env.bfcl.values import copied
 
@@ -33,10 +33,7 @@ def instances(classes: Sequence[str], config: Mapping[str, Json], long_context: 
 @cache
 def signatures(name: str) -> Mapping[str, tuple[str, ...]]:
     """`{tool: parameters in positional order}` of one class: its public methods."""
-    methods = inspect.getmembers(_shared(name), inspect.isfunction)
-    return MappingProxyType(
-        {tool: tuple(inspect.signature(f).parameters)[1:] for tool, f in methods if not tool.startswith("_")}
-    )
+    return MappingProxyType(public_methods(_shared(name)))
 
 
 @cache
@@ -142,9 +139,8 @@ def _flat() -> frozenset[int]:
 
 
 def _rebound(function: FunctionType, space: dict[str, Any]) -> FunctionType:
-    made = FunctionType(
-        function.__code__, space, function.__name__, copied(function.__defaults__), function.__closure__
-    )
+    defaults = copied(function.__defaults__)
+    made = FunctionType(function.__code__, space, function.__name__, defaults, function.__closure__)
     made.__kwdefaults__ = copied(function.__kwdefaults__)
     return made
 

@@ -6,26 +6,26 @@ vendor's SDK. What is needed here, data files and environment classes, is found 
 
 import copy
 import marshal
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
-from types import MappingProxyType, ModuleType
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from seal.env.package import Package
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
-MODULES = MappingProxyType(
-    {
-        "GorillaFileSystem": "gorilla_file_system",
-        "MathAPI": "math_api",
-        "MessageAPI": "message_api",
-        "TwitterAPI": "posting_api",
-        "TicketAPI": "ticket_api",
-        "TradingBot": "trading_bot",
-        "TravelAPI": "travel_booking",
-        "VehicleControlAPI": "vehicle_control",
-    }
-)
+MODULES: Mapping[str, str] = {  # class -> the module it is in
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "VehicleControlAPI": "vehicle_control",
+}
 WORLDS = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 EXTENSIONS = "long_context"  # module of the records that pad long-context tasks
 
@@ -42,11 +42,15 @@ def _deepcopy(value: Any) -> Any:
         return copy.deepcopy(value)
 
 
+def source_of(name: str) -> Path:
+    """The file of an environment module."""
+    return root() / "eval_checker" / "multi_turn_eval" / "func_source_code" / f"{name}.py"
+
+
 @cache
 def module(name: str) -> ModuleType:
     """An environment module of our own: not the one in sys.modules, which the official checker runs and changes."""
-    path = root() / "eval_checker" / "multi_turn_eval" / "func_source_code" / f"{name}.py"
-    spec = spec_from_file_location(f"{WORLDS}.{name}", path)
+    spec = spec_from_file_location(f"{WORLDS}.{name}", source_of(name))
     made = module_from_spec(spec)
     spec.loader.exec_module(made)
     if name != EXTENSIONS:  # what it imported from there is the official module's

@@ -168,10 +168,5 @@ def _arithmetic() -> Iterator[None]:
     """Two MathAPI tools set the precision of mpmath (one for all threads) and decimal; here it ends with the call."""
     import mpmath
 
-    with _MPMATH:
-        before = mpmath.mp.prec
-        try:
-            with time_limit(bounds.SECONDS), localcontext():
-                yield
-        finally:
-            mpmath.mp.prec = before
+    with _MPMATH, mpmath.workprec(mpmath.mp.prec), time_limit(bounds.SECONDS), localcontext():
+        yield

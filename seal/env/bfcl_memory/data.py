@@ -17,9 +17,8 @@ from seal.env.bfcl_memory.session import tools_of
 from seal.env.spoken_answers import RESPOND
 
 # By scenario, so that no user is in two splits. With five of them, dev is a quarter of the training side (25 of 105).
-SPLITS: Mapping[str, Split] = MappingProxyType(
-    {"student": "train", "customer": "train", "notetaker": "dev", "finance": "test", "healthcare": "test"}
-)
+SPLITS: Mapping[str, Split]
+SPLITS = {"student": "train", "customer": "train", "notetaker": "dev", "finance": "test", "healthcare": "test"}
 SETTINGS = "MEMORY_AGENT_SETTINGS"
 ANSWER_FORMAT = "ADDITIONAL_SYSTEM_PROMPT_FOR_AGENTIC_RESPONSE_FORMAT"
 CORE, UNIFIED = "MEMORY_BACKEND_INSTRUCTION_CORE_ARCHIVAL", "MEMORY_BACKEND_INSTRUCTION_UNIFIED"

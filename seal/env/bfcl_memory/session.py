@@ -6,29 +6,23 @@ makes folders beside the package) and, for vectors, download a model. A snapshot
 """
 
 import ast
-import inspect
 import json
 import re
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Optional
 
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Json, Result
 from seal.env.base import Session
-from seal.env.bfcl.dispatch import FAILED, called, result_of
-from seal.env.bfcl.package import root
+from seal.env.bfcl.dispatch import FAILED, called, public_methods, result_of
+from seal.env.bfcl.package import source_of
 
 MAX_CHARACTERS = 1_000_000  # of a memory: the official replace would let 10,000 characters grow to 10^8 and on
 BACKENDS = ("kv", "rec_sum", "vector")
-PARTS = MappingProxyType(
-    {
-        "kv": ("core_memory", "archival_memory"),
-        "vector": ("core_memory", "archival_memory"),
-        "rec_sum": ("memory",),
-    }
-)
+_TWO_PARTS = ("core_memory", "archival_memory")
+PARTS: Mapping[str, tuple[str, ...]] = {"kv": _TWO_PARTS, "vector": _TWO_PARTS, "rec_sum": ("memory",)}
 
 
 class MemoryAPI:
@@ -68,15 +62,14 @@ class MemorySession(Session):
 @cache
 def tools_of(backend: str) -> dict[str, tuple[str, ...]]:
     """`{tool: parameters in positional order}`."""
-    methods = inspect.getmembers(_class(backend), inspect.isfunction)
-    return {tool: tuple(inspect.signature(f).parameters)[1:] for tool, f in methods if not tool.startswith("_")}
+    return public_methods(_class(backend))
 
 
 @cache
 def _class(backend: str) -> type:
     if backend not in BACKENDS:
         raise ParamError("memory backend", backend, f"known backends: {', '.join(BACKENDS)}")
-    path = root() / "eval_checker" / "multi_turn_eval" / "func_source_code" / f"memory_{backend}.py"
+    path = source_of(f"memory_{backend}")
     tree = ast.parse(path.read_text(encoding="utf-8"))
     tree.body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     space = {"__name__": f"memory_{backend}", **_imports(backend)}

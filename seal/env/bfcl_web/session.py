@@ -1,7 +1,6 @@
 """The two tools of BFCL's web search, live, and their silent stand-in for when calls are run again."""
 
 import importlib
-from types import MappingProxyType
 from typing import Any
 
 from seal.core.errors import DependencyError
@@ -11,9 +10,7 @@ from seal.env.bfcl.dispatch import called, result_of
 from seal.env.bfcl_web.engine import Engine
 from seal.env.bfcl_web.fetch import Bounds, Failed, Refused, fetch
 
-TOOLS = MappingProxyType(
-    {"search_engine_query": ("keywords", "max_results", "region"), "fetch_url_content": ("url", "mode")}
-)
+TOOLS = {"search_engine_query": ("keywords", "max_results", "region"), "fetch_url_content": ("url", "mode")}
 MODES = ("raw", "markdown", "truncate")
 
 

@@ -3,23 +3,20 @@
 import ast
 import math
 import operator
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
 
 from seal.core.types import Json
 
 MAX_TEXT = 2000  # characters
 TIMED_OUT = "timed out"
-_OPERATORS = MappingProxyType(
-    {
-        ast.Add: operator.add,
-        ast.Sub: operator.sub,
-        ast.Mult: operator.mul,
-        ast.Div: operator.truediv,
-        ast.FloorDiv: operator.floordiv,
-        ast.Pow: operator.pow,
-    }
-)
+_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], complex]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
 
 
 def refusal(tool: str, arguments: Mapping[str, Json]) -> str:

@@ -20,7 +20,8 @@ from seal.env.tau2.environments import new_environment, state_of
 from seal.env.tau2.package import DOMAINS, module, root
 from seal.env.tau2.records import as_json
 from seal.env.tau2.session import ENDED
-from seal.env.tau2.user import GO_ON, STOP, ScriptedUser, calls_in, written
+from seal.env.tau2.user import GO_ON, STOP, ScriptedUser, calls_in
+from seal.tools.parse import call_text
 
 TOOLS = {"retail": 15, "airline": 14, "telecom": 13}
 SPLITS = {"retail": (60, 14, 40), "airline": (24, 6, 20), "telecom": (60, 14, 40)}
@@ -245,7 +246,7 @@ def test_the_scripted_user_does_what_is_written_and_no_more():
 @given(name=st.from_regex(r"[a-z_]{1,20}", fullmatch=True), value=st.booleans() | st.integers() | st.from_regex(r"\w*"))
 def test_a_written_call_is_read_back(name, value):
     call = Call(name, {"x": value})
-    assert calls_in(f"Please do:\n{written(call)}\n", {name}) in ([call], [])
+    assert calls_in(f"Please do:\n{call_text(call)}\n", {name}) in ([call], [])
 
 
 def test_an_answer_ends_the_conversation_unless_it_was_a_question():

@@ -67,13 +67,11 @@ def gold_calls(domain: Domain, request: Request, done: set[tuple[str, str]]) -> 
 
 def tools_for(domain: Domain, requests: Sequence[Request]) -> list[str]:
     """Every tool the gold programs touch, in order of first use."""
-    names: list[str] = []
+    names: dict[str, None] = {}
     for request in requests:
         source = domain.source_of(request.tool.parameters[0].entity)
-        for name in ([source] if source else []) + [step.name for step in chain(domain, request.tool)]:
-            if name not in names:
-                names.append(name)
-    return names
+        names |= dict.fromkeys(([source] if source else []) + [step.name for step in chain(domain, request.tool)])
+    return list(names)
 
 
 def draw_requests(rng: random.Random, domain: Domain, n: int, max_tools: int, records: dict) -> list[Request]:
@@ -104,13 +102,11 @@ def draw_records(rng: random.Random, domain: Domain, n_each: int = 3) -> dict:
     ids = rng.sample(IDS, n_each * len(kinds))
     by_kind = {kind: ids[i * n_each : (i + 1) * n_each] for i, kind in enumerate(kinds)}
     returned = sorted({tool.returns for tool in domain.tools if tool.returns})
-    entities = {
-        kind: {
-            key: {"status": rng.choice(STATUSES)} | {other: by_kind[other][i] for other in returned if other != kind}
-            for i, key in enumerate(keys)
-        }
-        for kind, keys in by_kind.items()
-    }
+    entities: dict[str, dict[str, dict[str, str]]] = {kind: {} for kind in kinds}
+    for kind, keys in by_kind.items():
+        for i, key in enumerate(keys):
+            found = {other: by_kind[other][i] for other in returned if other != kind}
+            entities[kind][key] = {"status": rng.choice(STATUSES)} | found
     return {"entities": entities, "noise": []}
 
 

@@ -68,11 +68,10 @@ def play(
 
 def _replay(episode: Episode, actions: Sequence[Action], cache: PlayCache) -> None:
     """Play an episode by what the policy said before."""
-    taken = 0
-    while not episode.stop_reason and taken < len(actions):
-        episode.take(actions[taken])
-        taken += 1
-    if not episode.stop_reason or taken < len(actions):
+    left = list(reversed(actions))
+    while left and not episode.stop_reason:
+        episode.take(left.pop())
+    if left or not episode.stop_reason:
         remedy = f"the environment has changed since then: rm -r {cache.folder}"
         raise ArtifactError("kept actions", f"{cache.folder}: {episode.request.rollout_id} goes another way", remedy)
 

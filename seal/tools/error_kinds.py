@@ -7,6 +7,7 @@ False flags, None, {} and texts that merely mention errors are normal results.
 import ast
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 
 from seal.core.types import Json
@@ -21,34 +22,22 @@ _BARE = re.compile(
     r"|(?-i:[A-Z]\w*(?:Error|Exception)):(?!\s*[-+.\d]+\s*$))",
     re.IGNORECASE,
 )
-_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        ("unknown_tool", r"name '\w+' is not defined|unknown (tool|function)|no such (tool|function)"),
-        (
-            "missing_argument",
-            r"missing\b.*(argument|parameter|field)|(argument|parameter|field)\b.*\brequired|^error missing",
-        ),
-        ("unexpected_argument", r"unexpected\b.*(argument|parameter|field)|additional propert|^error unexpected"),
-        (
-            "wrong_type",
-            r"not supported between|invalid type|type ?error|must be (an? )?(str|int|float|num|bool|list|array|obj)",
-        ),
-        ("timeout", r"time[d -]?\s?out"),
-        (
-            "permission",
-            r"permission|denied|unauthori[sz]ed|forbidden|not authenticated|log(ged)? ?in\b"
-            r"|invalid.* token|token (expired|not)|\b40[13]\b",
-        ),
-        ("not_found", r"not found|no such|not registered|does(n't| not) exist|\b404\b"),
-        (
-            "precondition",
-            r"\b(first|before|already|refused|closed|exists|insufficient)\b"
-            r"|\bnot (yet|open|active|started|pending|running)\b",
-        ),
-        ("invalid_value", r"invalid|must be|not (a )?valid|out of range|allowed values|one of"),
-    )
-)
+_PATTERNS: Mapping[str, str] = {  # the first that matches counts
+    "unknown_tool": r"name '\w+' is not defined|unknown (tool|function)|no such (tool|function)",
+    "missing_argument": r"missing\b.*(argument|parameter|field)"
+    r"|(argument|parameter|field)\b.*\brequired|^error missing",
+    "unexpected_argument": r"unexpected\b.*(argument|parameter|field)|additional propert|^error unexpected",
+    "wrong_type": r"not supported between|invalid type|type ?error"
+    r"|must be (an? )?(str|int|float|num|bool|list|array|obj)",
+    "timeout": r"time[d -]?\s?out",
+    "permission": r"permission|denied|unauthori[sz]ed|forbidden|not authenticated|log(ged)? ?in\b"
+    r"|invalid.* token|token (expired|not)|\b40[13]\b",
+    "not_found": r"not found|no such|not registered|does(n't| not) exist|\b404\b",
+    "precondition": r"\b(first|before|already|refused|closed|exists|insufficient)\b"
+    r"|\bnot (yet|open|active|started|pending|running)\b",
+    "invalid_value": r"invalid|must be|not (a )?valid|out of range|allowed values|one of",
+}
+_KINDS = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _PATTERNS.items()}
 
 
 def error_kind(text: str) -> str:
@@ -56,7 +45,7 @@ def error_kind(text: str) -> str:
     message = error_text(text)
     if message is None:
         return ""
-    return next((kind for kind, pattern in _KINDS if pattern.search(message)), "other")
+    return next((kind for kind, pattern in _KINDS.items() if pattern.search(message)), "other")
 
 
 def error_text(text: str) -> str | None:

@@ -49,9 +49,8 @@ def storable(value: Json, depth: int = 0) -> Json:
     is not finite or too long, half a surrogate pair, a key that is no plain value."""
     if depth > MAX_DEPTH:
         raise NotACall("not_literal", "nested too deeply")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise NotACall("not_literal", "a number out of range")
-    if isinstance(value, int) and abs(value) >= TOO_LONG:
+    no_number = isinstance(value, float) and not math.isfinite(value)
+    if no_number or (isinstance(value, int) and abs(value) >= TOO_LONG):
         raise NotACall("not_literal", "a number out of range")
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
         raise NotACall("not_literal", "a text with half a surrogate pair")

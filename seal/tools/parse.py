@@ -178,27 +178,27 @@ READERS: dict[str, Callable[[str, Signature, OnRepair], Found]] = {
 def format_calls(calls: Sequence[Call], format: str) -> str:
     """The text that `parse` reads back as these calls; none: the format's end of turn."""
     if format == "pythonic":
-        inner = (f"{c.name}({', '.join(f'{k}={v!r}' for k, v in c.arguments.items())})" for c in calls)
-        return f"[{', '.join(inner)}]"
+        return f"[{', '.join(map(call_text, calls))}]"
     if format == "words":
         parts = (" ".join([c.name, *(f"{k}={_word(v)}" for k, v in c.arguments.items())]) for c in calls)
         return " ; ".join(parts) or END_OF_TURN
-    objects = [{"name": c.name, "arguments": dict(c.arguments)} for c in calls]
+    if format == "llama_json":
+        parts = ({"name": c.name, "parameters": dict(c.arguments)} for c in calls)
+        return "; ".join(json.dumps(part, ensure_ascii=False) for part in parts)
     if format == "qwen_xml":
         # a tag inside a text must not end the call
-        bodies = (re.sub(r"<(?=/?tool_call>)", r"\\u003c", json.dumps(o, ensure_ascii=False)) for o in objects)
+        parts = (json.dumps({"name": c.name, "arguments": dict(c.arguments)}, ensure_ascii=False) for c in calls)
+        bodies = (re.sub(r"<(?=/?tool_call>)", r"\\u003c", part) for part in parts)
         return "\n".join(f"<tool_call>\n{body}\n</tool_call>" for body in bodies)
-    if format == "llama_json":
-        return "; ".join(
-            json.dumps({"name": o["name"], "parameters": o["arguments"]}, ensure_ascii=False) for o in objects
-        )
     if format == "openai":
-        entries = [
-            {"type": "function", "function": {"name": o["name"], "arguments": json.dumps(o["arguments"])}}
-            for o in objects
-        ]
-        return json.dumps(entries) if entries else ""
+        functions = ({"name": c.name, "arguments": json.dumps(dict(c.arguments))} for c in calls)
+        return json.dumps([{"type": "function", "function": function} for function in functions]) if calls else ""
     raise ParamError("call format", format, f"known formats: {', '.join(sorted(READERS))}")
+
+
+def call_text(call: Call) -> str:
+    """One call as Python writes it: `tool(name='value')`."""
+    return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
 
 
 def _word(value: Json) -> str:

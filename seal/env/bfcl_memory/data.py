@@ -5,7 +5,7 @@ scripted note-taker writes.
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
@@ -48,18 +48,10 @@ def entries_of() -> list[tuple[Json, list[str]]]:
 
 def question(entry: Json, answers: list[str], backend: str, memory: Json | None = None) -> Task:
     """One question, over `memory`; None: over the note-taker's, which the task then does not carry."""
-    asked = "\n\n".join(message["content"] for message in entry["question"][0])
+    text = "\n\n".join(message["content"] for message in entry["question"][0])
     state = {"backend": backend, "scenario": entry["scenario"], "answers": answers}
-    return Task(
-        task_id=_id(entry, backend),
-        env="bfcl_memory",
-        category=f"memory_{backend}",
-        scenario_id=entry["scenario"],
-        split=SPLITS[entry["scenario"]],
-        turns=(UserTurn(asked, (Call(RESPOND, {"content": answers[0]}),)),),
-        initial_state=state if memory is None else {**state, "memory": memory},
-        toolset=tuple(tools_of(backend)),
-    )
+    state |= {} if memory is None else {"memory": memory}
+    return _task(entry, f"memory_{backend}", [UserTurn(text, (Call(RESPOND, {"content": answers[0]}),))], state)
 
 
 @cache
@@ -71,18 +63,11 @@ def conversation(scenario: str, number: int, backend: str, memory: Json) -> Task
     """Prerequisite conversation `number` of a scenario, starting from `memory`. Its last turn is when notes are due."""
     entries = conversation_entries(scenario)
     entry = entries[number]
-    said = ["\n\n".join(message["content"] for message in turn) for turn in entry["question"]]
-    taken = scripted_notes(backend, entry["topic"], number, len(entries), said)
-    return Task(
-        task_id=_id(entry, backend),
-        env="bfcl_memory",
-        category=f"memory_{backend}_prereq",
-        scenario_id=scenario,
-        split=SPLITS[scenario],
-        turns=tuple(UserTurn(text, taken if turn == len(said) - 1 else ()) for turn, text in enumerate(said)),
-        initial_state={"backend": backend, "scenario": scenario, "memory": memory},
-        toolset=tuple(tools_of(backend)),
-    )
+    texts = ["\n\n".join(message["content"] for message in turn) for turn in entry["question"]]
+    notes = scripted_notes(backend, entry["topic"], number, len(entries), texts)
+    turns = [*map(UserTurn, texts[:-1]), UserTurn(texts[-1], notes)]
+    state = {"backend": backend, "scenario": scenario, "memory": memory}
+    return _task(entry, f"memory_{backend}_prereq", turns, state)
 
 
 def guidance(scenario: str, backend: str, context: str, asks: bool) -> tuple[str, ...]:
@@ -92,5 +77,7 @@ def guidance(scenario: str, backend: str, context: str, asks: bool) -> tuple[str
     return (text, prompts()[ANSWER_FORMAT].strip()) if asks else (text,)
 
 
-def _id(entry: Json, backend: str) -> str:
-    return entry["id"].replace("memory", f"memory_{backend}", 1)
+def _task(entry: Json, category: str, turns: Sequence[UserTurn], state: Mapping[str, Json]) -> Task:
+    backend, scenario = state["backend"], state["scenario"]
+    id_, tools = entry["id"].replace("memory", f"memory_{backend}", 1), tuple(tools_of(backend))
+    return Task(id_, "bfcl_memory", category, scenario, SPLITS[scenario], tuple(turns), state, tools)

@@ -16,6 +16,7 @@ from seal.env.custom.tasks import load_tasks
 from seal.settings.envs import CustomParams
 from seal.settings.typed import read
 from seal.tools.docs import facts_of
+from seal.tools.parse import call_text
 from seal.workspace.lineage import find_root
 
 OWN_GRADERS = ("schema", "judge")  # names a turn's `check` may have beside those of functions
@@ -100,11 +101,9 @@ class CustomEnv(Environment):
                 place = f"turn {turn}, gold call {i}"
                 result = session.call(call)
                 if result.error_kind:
-                    said = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-                    value = f"{call.name}({said}): {result.raw} ({result.error_kind})"
-                    raise ParamError(
-                        f"task {task.task_id}, {place}", value, "mend the call, the task's state or the tool"
-                    )
+                    value = f"{call_text(call)}: {result.raw} ({result.error_kind})"
+                    remedy = "mend the call, the task's state or the tool"
+                    raise ParamError(f"task {task.task_id}, {place}", value, remedy)
                 found[place] = result.raw
                 has_state = has_state or bool(session.state())
             found[f"state after turn {turn}"] = session.state()

@@ -53,11 +53,8 @@ class PythonTools:
     def _tools(self, module: ModuleType) -> dict[str, Callable[..., Any]]:
         own = {name: item for name, item in vars(module).items() if getattr(item, "__module__", "") == module.__name__}
         members = _members(self._owner(module)) if self._maker else own
-        tools = {
-            name: member
-            for name, member in members.items()
-            if inspect.isfunction(member) and not name.startswith("_") and name != STATE
-        }
+        public = {name: member for name, member in members.items() if not name.startswith("_") and name != STATE}
+        tools = {name: member for name, member in public.items() if inspect.isfunction(member)}
         if not tools:
             classes = [f"{module.__name__}:{name}" for name, item in own.items() if inspect.isclass(item)]
             remedy = f"name a class: {classes[0]}" if classes and not self._maker else "define one"
@@ -69,9 +66,8 @@ class PythonTools:
         owner = hints_of(self._maker, maker).get("return") if inspect.isfunction(maker) else maker
         if not inspect.isclass(owner):
             problem = "is not there" if maker is None else "is no class, and no function with a class as return hint"
-            raise ParamError(
-                "tools", f"{self._path} {problem}", "name a class, or a function that returns one's object"
-            )
+            remedy = "name a class, or a function that returns one's object"
+            raise ParamError("tools", f"{self._path} {problem}", remedy)
         return owner
 
     def _made(self, module: ModuleType, state: Mapping[str, Json]) -> Any:
@@ -154,11 +150,8 @@ def message_of(error: BaseException) -> str:
 
 def variables(module: ModuleType) -> dict[str, Any]:
     """Public data of a module: no constants (UPPER_CASE), nothing that is called, nothing of the standard library."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if not (name.startswith("_") or name.isupper() or callable(value) or is_opaque(value))
-    }
+    public = {name: v for name, v in vars(module).items() if not name.startswith("_") and not name.isupper()}
+    return {name: value for name, value in public.items() if not callable(value) and not is_opaque(value)}
 
 
 def _with_variables(module: ModuleType, state: Mapping[str, Json]) -> ModuleType:

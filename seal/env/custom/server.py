@@ -154,11 +154,7 @@ class McpTools:
 
     def public_state(self, server: Server) -> dict[str, Json]:
         """The public state: what the state tool says; nothing without one."""
-        if not server.alive:
-            return {"server": "ended"}
-        if not self._params.state:
-            return {}
-        text, kind = server.call(self._params.state, {})
+        text, kind = server.call(self._params.state, {}) if self._params.state else ("{}", "")
         if not server.alive:
             return {"server": "ended"}
         try:

@@ -8,8 +8,8 @@ from seal.core.types import Call, Json, Param, Task, ToolDoc, UserTurn
 from seal.env.tau2.environments import PARTS, tools_of
 from seal.env.tau2.package import entries, module
 from seal.env.tau2.session import DONE, RESPOND
-from seal.env.tau2.user import written
 from seal.tools.docs import tool_doc
+from seal.tools.parse import call_text
 
 DEV_EVERY = 5  # of the training scenarios
 _RESPOND = ToolDoc(RESPOND, "Send a message to the user. An answer without a call does the same.", (Param("content"),))
@@ -85,7 +85,7 @@ def _gold(user: str, criteria: Json) -> tuple[Call, ...]:
 
 
 def _asking(asked: Sequence[Call]) -> Call:
-    return Call(RESPOND, {"content": "\n".join(["Please do:", *map(written, asked)])})
+    return Call(RESPOND, {"content": "\n".join(["Please do:", *map(call_text, asked)])})
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from seal.core.types import Call, Json
+from seal.core.types import Call
 from seal.tools.literal import NotACall, call_of, tree_of
 
 STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")  # official words that end a conversation
@@ -77,18 +77,11 @@ def calls_in(text: str, tools: Collection[str]) -> list[Call]:
     return calls
 
 
-def written(call: Call) -> str:
-    """A call as `calls_in` reads it."""
-    return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
-
-
 def stops(said: str) -> bool:
     return any(word in said for word in STOPS)
 
 
 def recorded(acts: Sequence[tuple[Call, str]], said: str) -> str:
     """What a user did and said, as RecordedUser reads it."""
-    done: list[Json] = [
-        {"name": call.name, "arguments": dict(call.arguments), "result": result} for call, result in acts
-    ]
+    done = [{"name": call.name, "arguments": dict(call.arguments), "result": result} for call, result in acts]
     return json.dumps({"acts": done, "said": said}, sort_keys=True)

@@ -31,7 +31,7 @@ def main() -> None:
 
 def _compare(domain: str, user: str, n: int, passes: int) -> None:
     started = time.perf_counter()
-    env = Tau2Env(domain, user)
+    env = Tau2Env(domain=domain, user=user)
     tasks = env.tasks()[: n or None]
     rewards = [conversation_reward(env, task, task.turns[0].gold).value for task in tasks]
     cold = 1000 * (time.perf_counter() - started) / len(tasks)

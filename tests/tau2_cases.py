@@ -26,7 +26,7 @@ JUNK = (
 
 @cache
 def env(domain: str, user: str = "scripted") -> Tau2Env:
-    return Tau2Env(domain, user)
+    return Tau2Env(domain=domain, user=user)
 
 
 def task(domain: str, id_: str, user: str = "scripted") -> Task:

@@ -15,8 +15,9 @@ from seal.core.errors import ParamError
 from seal.core.types import Call
 from seal.env import load_env
 from seal.env.bfcl import BfclEnv
-from seal.env.bfcl.bounds import TimedOut, refusal, time_limit
+from seal.env.bfcl.bounds import refusal
 from seal.env.bfcl.session import BfclSession
+from seal.env.limit import TimedOut, time_limit
 from seal.tools.parse import parse
 
 ENV = load_env("bfcl")

@@ -39,7 +39,7 @@ def test_tasks_and_splits():
 
 @pytest.mark.parametrize(("domain", "user"), ARMS)
 def test_gold_calls_name_listed_tools_and_their_parameters(domain, user):
-    assert Tau2Env(domain, user).tasks() == env(domain, user).tasks()
+    assert Tau2Env(domain=domain, user=user).tasks() == env(domain, user).tasks()
     for one in env(domain, user).tasks():
         docs = {doc.name: {param.name for param in doc.params} for doc in env(domain, user).docs(one, 0)}
         assert tuple(docs) == one.toolset and len(one.turns) == 1

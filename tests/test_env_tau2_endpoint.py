@@ -75,7 +75,7 @@ def serving(answer):
 
 
 def live(url, cache, domain="telecom"):
-    return Tau2Env(domain, "endpoint", url, "customer", cache=str(cache))
+    return Tau2Env(domain=domain, user="endpoint", url=url, model="customer", cache=str(cache))
 
 
 def held(environment, tasks, policy=None, seed=7):

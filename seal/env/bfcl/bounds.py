@@ -9,9 +9,6 @@ from typing import Any
 
 from seal.core.types import Json
 from seal.env.bfcl.values import MAX_ENTRIES, entries
-from seal.env.limit import TimedOut, time_limit
-
-__all__ = ["TimedOut", "endless", "refusal", "time_limit"]  # the limit goes by this name too
 
 SECONDS = 1.0  # of computing
 MAX_DIGITS = 4300  # Python's own limit on integer text: a longer result is an error of the official executor too

@@ -44,21 +44,17 @@ def _task(entry: Json, answer: Json, category: str, tools: Mapping, splits: Mapp
     classes = entry["involved_classes"]
     toolset = tuple(tool for name in classes for tool in tools[name])
     order = {tool: dict.fromkeys(names, "") for name in classes for tool, names in signatures(name).items()}
+    texts = map(_message, entry["question"])
+    gold = [tuple(call_of(tree_of(text), order) for text in turn) for turn in answer]
+    state = {"classes": classes, "config": entry["initial_config"], "long_context": category == "long_context"}
     return Task(
         task_id=entry["id"],
         env="bfcl",
         category=category,
         scenario_id=entry["id"].rsplit("_", 1)[1],
         split=splits[entry["id"]],
-        turns=tuple(
-            UserTurn(_message(messages), tuple(call_of(tree_of(text), order) for text in gold))
-            for messages, gold in zip(entry["question"], answer, strict=True)
-        ),
-        initial_state={
-            "classes": classes,
-            "config": entry["initial_config"],
-            "long_context": category == "long_context",
-        },
+        turns=tuple(UserTurn(text, calls) for text, calls in zip(texts, gold, strict=True)),
+        initial_state=state,
         toolset=toolset,
         holdout={tool: int(turn) for turn, names in entry.get("missed_function", {}).items() for tool in names},
         known_bad=known_bad().get(entry["id"], ""),

@@ -20,12 +20,17 @@ def public_methods(owner: type) -> dict[str, tuple[str, ...]]:
     return {tool: tuple(inspect.signature(f).parameters)[1:] for tool, f in methods if not tool.startswith("_")}
 
 
+def no_tool(name: str, tools: Collection[str]) -> str:
+    """What the official executor says of a name that is none of `tools`; "" for one that is."""
+    if name in FORBIDDEN:
+        return f"{FAILED}Function call {name} is not allowed."
+    return "" if name in tools else f"{FAILED}name '{name}' is not defined"
+
+
 def called(owner: Any, tools: Collection[str], call: Call) -> Result:
     """Run `call` on `owner` where it is one of `tools`; every fault is a result."""
-    if call.name in FORBIDDEN:
-        return result_of(f"{FAILED}Function call {call.name} is not allowed.", "unknown_tool")
-    if call.name not in tools:
-        return result_of(f"{FAILED}name '{call.name}' is not defined", "unknown_tool")
+    if unknown := no_tool(call.name, tools):
+        return result_of(unknown, "unknown_tool")
     try:
         return result_of(worded(methodcaller(call.name, **copy.deepcopy(dict(call.arguments)))(owner)))
     except Exception as error:  # whatever the tool raises is what the policy reads, as officially

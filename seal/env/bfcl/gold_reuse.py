@@ -48,10 +48,9 @@ class ReusedProgram(KnownProgram):
     """A program's calls of every class, with what they did. `turns`: GoldTurns of seal.verify.gold."""
 
     def __init__(self, scenario: Mapping[str, Json], turns: Sequence[Any]):
-        self._classes, self._config = tuple(scenario["classes"]), scenario["config"]
-        self._long_context = bool(scenario["long_context"])
-        owner = owners(self._classes)
-        run: dict[str, list[tuple[Call, tuple[str, str], str]]] = {name: [] for name in self._classes}
+        self.config, self.long_context = scenario["config"], bool(scenario["long_context"])
+        self.owners = owner = owners(tuple(scenario["classes"]))
+        run: dict[str, list[tuple[Call, tuple[str, str], str]]] = {name: [] for name in scenario["classes"]}
         states: dict[str, dict[int, Mapping[str, Json]]] = {name: {0: turns[0].before[name]} for name in run}
         self._starts = [TurnStart(0, 0, dict.fromkeys(run, 0))]
         for turn in turns:
@@ -63,26 +62,19 @@ class ReusedProgram(KnownProgram):
             last, places = self._starts[-1], {name: len(made) for name, made in run.items()}
             returned = last.returned + sum(map(len, turn.results))
             self._starts.append(TurnStart(last.calls + len(turn.calls), returned, places))
-        self._runs = {name: ClassRun(*(tuple(zip(*made)) or ((), (), ())), states[name]) for name, made in run.items()}
+        self.runs = {name: ClassRun(*(tuple(zip(*made)) or ((), (), ())), states[name]) for name, made in run.items()}
 
     def session(self, turn: int) -> "ReusingSession":
         """A session of its own as the program leaves it before a turn."""
-        return ReusingSession(self._classes, self._config, self._long_context, self._runs, self._starts[turn])
+        return ReusingSession(self, self._starts[turn])
 
 
 class ReusingSession(BfclSession):
     """A session that tells and compares as any other, but makes and runs a class only once that must be done."""
 
-    def __init__(
-        self,
-        classes: tuple[str, ...],
-        config: Mapping[str, Json],
-        long_context: bool,
-        runs: Mapping[str, ClassRun],
-        start: TurnStart,
-    ):
-        super().__init__((), {}, long_context)
-        self._owners, self._config, self._runs = owners(classes), config, runs
+    def __init__(self, program: ReusedProgram, start: TurnStart):
+        super().__init__((), {}, program.long_context)
+        self._owners, self._config, self._runs = program.owners, program.config, program.runs
         self._places = dict(start.places)  # calls of a class that were the program's; LEFT once one was not
         self._done: dict[str, int] = {}  # how many of these were run
         self._calls, self._returned = start.calls, start.returned

@@ -13,7 +13,7 @@ from typing import Any
 from seal.core.types import Call, Json, Result
 from seal.env.base import Difference, Session
 from seal.env.bfcl import bounds
-from seal.env.bfcl.dispatch import FAILED, FORBIDDEN, worded
+from seal.env.bfcl.dispatch import FAILED, no_tool, worded
 from seal.env.bfcl.instances import instances, own_method, reaching, signatures
 from seal.env.bfcl.values import SCALARS, copied, differences, public_state
 from seal.env.limit import TimedOut, time_limit
@@ -84,14 +84,11 @@ class BfclSession(Session):
         return raw, kind
 
     def _run(self, tool: str, arguments: Mapping[str, Json]) -> tuple[str, str | None]:
-        if tool in FORBIDDEN:
-            return f"{FAILED}Function call {tool} is not allowed.", "unknown_tool"
-        name = self._owners.get(tool)
-        if name is None:
-            return f"{FAILED}name '{tool}' is not defined", "unknown_tool"
+        if unknown := no_tool(tool, self._owners):
+            return unknown, "unknown_tool"
         if reason := self._exhausted() or bounds.refusal(tool, arguments):
             return FAILED + reason, "timeout" if reason == bounds.TIMED_OUT else RAISED
-        return self._executed(name, tool, arguments)
+        return self._executed(self._owners[tool], tool, arguments)
 
     def _executed(self, name: str, tool: str, arguments: Mapping[str, Json]) -> tuple[str, str | None]:
         try:

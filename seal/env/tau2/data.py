@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from seal.core.types import Call, Json, Param, Task, ToolDoc, UserTurn
+from seal.core.types import Call, Json, Param, Split, Task, ToolDoc, UserTurn
 from seal.env.tau2.environments import PARTS, tools_of
 from seal.env.tau2.package import entries, module
 from seal.env.tau2.session import DONE, RESPOND
@@ -26,26 +26,16 @@ def load_tasks(domain: str, user: str) -> list[Task]:
     train, test = set(splits["train"]), set(splits["test"])
     in_train = [entry["id"] for entry in listed if entry["id"] in train]
     dev = set(in_train[DEV_EVERY - 1 :: DEV_EVERY])
-    toolset = tuple(docs_of(domain, user))
-    return [
-        Task(
-            task_id=f"{domain}_{entry['id']}",
-            env="tau2",
-            category=domain,
-            scenario_id=f"{domain}_{entry['id']}",
-            split="test" if entry["id"] in test else "dev" if entry["id"] in dev else "train",
-            turns=(UserTurn(_message(domain, user, entry), _gold(user, entry["evaluation_criteria"])),),
-            initial_state={
-                "domain": domain,
-                "user": user,
-                "scenario": scenario(entry),
-                "initial": entry.get("initial_state"),
-                "criteria": entry["evaluation_criteria"],
-            },
-            toolset=toolset,
-        )
-        for entry in listed
-    ]
+    split = {entry["id"]: "dev" if entry["id"] in dev else "train" for entry in listed} | dict.fromkeys(test, "test")
+    return [_task(domain, user, entry, split[entry["id"]]) for entry in listed]
+
+
+def _task(domain: str, user: str, entry: Json, split: Split) -> Task:
+    id_, criteria = f"{domain}_{entry['id']}", entry["evaluation_criteria"]
+    turn = UserTurn(_message(domain, user, entry), _gold(user, criteria))
+    state = {"domain": domain, "user": user, "scenario": scenario(entry)}
+    state |= {"initial": entry.get("initial_state"), "criteria": criteria}
+    return Task(id_, "tau2", domain, id_, split, (turn,), state, tuple(docs_of(domain, user)))
 
 
 def scenario(entry: Json) -> str:

@@ -89,14 +89,10 @@ def _message_of(choice: Json) -> Json:
     """What is kept of a message: who spoke is known, so content or tool calls. Raises UserFailed for an empty one."""
     message = choice["message"]
     content = message.get("content")
-    tool_calls = [
-        {
-            "id": str(call["id"]),
-            "type": "function",
-            "function": {"name": call["function"]["name"], "arguments": call["function"]["arguments"] or "{}"},
-        }
-        for call in message.get("tool_calls") or []
-    ]
+    tool_calls = []
+    for call in message.get("tool_calls") or []:
+        function = {"name": call["function"]["name"], "arguments": call["function"]["arguments"] or "{}"}
+        tool_calls.append({"id": str(call["id"]), "type": "function", "function": function})
     if tool_calls:
         return {"role": "assistant", "content": content or "", "tool_calls": tool_calls}
     if not isinstance(content, str) or not content.strip():

@@ -70,7 +70,7 @@ def _measure(env: Environment, name: str, found: list[tuple[Task, list[list[list
     for repeat in range(repeats):
         theirs.append(_seconds(lambda repeat=repeat: _official(inputs, repeat)))
         remove_instances("bench")
-        for kept in (gold._replay, instances._start, session._json, turns._kept_digest):
+        for kept in (gold._replay, instances._start, session._json, turns._cached_digest):
             kept.cache_clear()
         ours.append(_seconds(lambda: _ours(env, calls)))
     print(f"{name}: {len(found)} trajectories, {repeats} repeats")

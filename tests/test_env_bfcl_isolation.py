@@ -145,7 +145,7 @@ def test_copies_share_no_container():
 
     for name in MODULES:
         for value in instances._containers(name, True).values():
-            copy = instances._thawed(value)
+            copy = instances._deep_copy(value)
             assert copy == value and not ids(copy) & ids(value)
 
 

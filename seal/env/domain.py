@@ -47,7 +47,7 @@ class Tool:
 
     @property
     def call_parameters(self) -> tuple[Parameter, ...]:
-        """Slots in the order of docs and calls: what is particular to the tool first, the entity last."""
+        """Parameters in the order of docs and calls: what is particular to the tool first, the entity last."""
         return (*self.parameters[1:], self.parameters[0])
 
 
@@ -140,13 +140,11 @@ class DomainSession(Session):
         tool = next((tool for tool in self._domain.tools if tool.name == call.name), None)
         if tool is None:
             return "error unknown tool", "unknown_tool"
-        known = {parameter.name for parameter in tool.parameters}
-        for name in call.arguments:
-            if name not in known:
-                return f"error unexpected {name}=", "unexpected_argument"
-        for parameter in tool.parameters:
-            if parameter.name not in call.arguments:
-                return f"error missing {parameter.name}=", "missing_argument"
+        known = [parameter.name for parameter in tool.parameters]
+        if unexpected := [name for name in call.arguments if name not in known]:
+            return f"error unexpected {unexpected[0]}=", "unexpected_argument"
+        if missing := [name for name in known if name not in call.arguments]:
+            return f"error missing {missing[0]}=", "missing_argument"
         values: dict[str, str] = {}
         for parameter in tool.parameters:
             value = call.arguments[parameter.name]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from seal.core.types import Call, Json, Task
 from seal.env.base import Environment, KnownProgram, Session, TaskKey
 
-KEPT_TASKS = 256  # rollouts are judged task by task, so few are in use at a time
+CACHED_TASKS = 256  # rollouts are judged task by task, so few are in use at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ def gold_program(env: Environment, task: Task) -> Gold:
     return _replay(TaskKey(env, task))
 
 
-@lru_cache(maxsize=KEPT_TASKS)
+@lru_cache(maxsize=CACHED_TASKS)
 def _replay(played: TaskKey) -> Gold:
     session, turns = played.env.open(played.task), []
     state = session.state()

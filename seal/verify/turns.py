@@ -78,13 +78,13 @@ def _digest_of(value: Json) -> str:
 def digest(value: Json) -> str:
     """8 hex digits of a JSON-like value."""
     try:
-        return _kept_digest(marshal.dumps(value, 2))  # 2: equal bytes are equal values
+        return _cached_digest(marshal.dumps(value, 2))  # 2: equal bytes are equal values
     except ValueError:  # made of more than plain values
         return _digest(value)
 
 
 @lru_cache(maxsize=1024)
-def _kept_digest(value: bytes) -> str:
+def _cached_digest(value: bytes) -> str:
     """Kept for a while: a wrong state stays for many turns, and what is expected is so for all rollouts of a task."""
     return _digest(marshal.loads(value))
 

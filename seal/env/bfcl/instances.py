@@ -63,9 +63,9 @@ def _instance(name: str, scenario: Json, long_context: bool) -> Any:
         return _loaded(name, copied(scenario), long_context)
     part, (state, generators) = shared.__new__(shared), start
     part.__dict__.update(marshal.loads(state))
-    for attribute, drawn in generators.items():
+    for attribute, position in generators.items():
         generator = Random.__new__(Random)
-        generator.setstate(drawn)
+        generator.setstate(position)
         part.__dict__[attribute] = generator
     return part
 
@@ -112,17 +112,17 @@ def _fill(space: dict[str, Any], name: str, long_context: bool, methods: tuple[s
     shared = vars(module(MODULES[name]))
     if not space:
         space.update(shared)
-    space.update({key: _thawed(shared[key]) for key in containers if space[key] is shared[key]})
+    space.update({key: _deep_copy(shared[key]) for key in containers if space[key] is shared[key]})
     return functions
 
 
-def _thawed(value: Any) -> Any:
+def _deep_copy(value: Any) -> Any:
     """A deep copy of a container of a module. Most hold no other container, and a shallow one will do."""
     if id(value) in _flat():
         return value.copy()
     if isinstance(value, dict):
-        return {key: _thawed(item) if isinstance(item, _MUTABLE) else item for key, item in value.items()}
-    return [_thawed(item) if isinstance(item, _MUTABLE) else item for item in value]
+        return {key: _deep_copy(item) if isinstance(item, _MUTABLE) else item for key, item in value.items()}
+    return [_deep_copy(item) if isinstance(item, _MUTABLE) else item for item in value]
 
 
 @cache

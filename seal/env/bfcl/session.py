@@ -22,7 +22,7 @@ from seal.tools.error_kinds import error_kind
 _MPMATH = Lock()
 RAISED = "other"  # the kind of what a tool raised, where its text says no more
 _GUARDED = bounds.NUMERIC | bounds.WALKS
-KEPT_WORDINGS = 512  # of up to 60 kB each
+CACHED_TEXTS = 512  # of up to 60 kB each
 
 
 class BfclSession(Session):
@@ -145,7 +145,7 @@ def _cached_text(value: Any) -> str:
         return worded(value)
 
 
-@lru_cache(maxsize=KEPT_WORDINGS)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _json(value: bytes) -> str:
     return json.dumps(marshal.loads(value))
 

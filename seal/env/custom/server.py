@@ -33,15 +33,15 @@ class Server:
     def __init__(self, params: McpParams, folder: Path, loop: asyncio.AbstractEventLoop):
         self._params, self._folder, self._loop = params, folder, loop
         self.alive, self.tools = True, []
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - what it says on stderr, for as long as it lives
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - its stderr, for as long as it lives
         ready = asyncio.run_coroutine_threadsafe(self._start(), loop)
         try:
             self.tools = ready.result(START_SECONDS)
         except Exception as error:  # whatever the SDK raises for a command that is no server
             loop.call_soon_threadsafe(self.stop().cancel)
             self._log.seek(0)
-            said = (self._log.read().strip().splitlines() or [f"{type(error).__name__} {error}"])[-1]
-            value = f"{' '.join(params.command)}: {said}"
+            words = (self._log.read().strip().splitlines() or [f"{type(error).__name__} {error}"])[-1]
+            value = f"{' '.join(params.command)}: {words}"
             remedy = f"run it by hand in {folder}; it must speak MCP on its standard input and output"
             raise DependencyError("MCP server", value, remedy) from error
 
@@ -119,7 +119,7 @@ class McpTools:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True).start()
         self._servers: weakref.WeakSet[Server] = weakref.WeakSet()
-        self._idle: list[Server] = []
+        self._free: list[Server] = []
         weakref.finalize(self, _stop_all, self._servers, self._loop)
         listed = self._server()
         tools = {tool.name: tool for tool in listed.tools}
@@ -132,7 +132,7 @@ class McpTools:
         self.docs = tuple(tool_doc(name, " ".join(text.split()), schema) for name, text, schema in docs)
         written = json.dumps([[doc.name, doc.description, self.schemas[doc.name]] for doc in self.docs], sort_keys=True)
         self.digest = hashlib.blake2b(written.encode(), digest_size=4).hexdigest()
-        self._keep_or_stop(listed, new=True)
+        self.give_back(listed, new=True)
 
     def open(self, state: Mapping[str, Json]) -> "McpSession":
         """A fresh world; its server starts when it is first needed."""
@@ -142,15 +142,19 @@ class McpTools:
 
     def lease(self, state: Mapping[str, Json]) -> Server:
         """A server in the task's initial state, the caller's alone."""
-        server = self._idle.pop() if self._idle else self._server()
+        server = self._free.pop() if self._free else self._server()
         if self._params.reset:
             text, kind = server.call(self._params.reset, state)
             if kind:
                 raise ParamError("envs.custom.mcp.reset", text, f"{self._params.reset} must take: {', '.join(state)}")
         return server
 
-    def give_back(self, server: Server) -> None:
-        self._keep_or_stop(server, new=False)
+    def give_back(self, server: Server, new: bool = False) -> None:
+        """Free for another session where it starts anew by itself (`new`: nobody has used it); else it ends."""
+        if server.alive and (new or self._params.reset):
+            self._free.append(server)
+        else:
+            server.stop()
 
     def public_state(self, server: Server) -> dict[str, Json]:
         """The public state: what the state tool says; nothing without one."""
@@ -169,12 +173,6 @@ class McpTools:
         server = Server(self._params, self.folder, self._loop)
         self._servers.add(server)
         return server
-
-    def _keep_or_stop(self, server: Server, new: bool) -> None:
-        if server.alive and (new or self._params.reset):
-            self._idle.append(server)
-        else:
-            server.stop()
 
 
 class McpSession(Session):

@@ -33,8 +33,8 @@ def doc_of(name: str, tool: Callable[..., Any]) -> ToolDoc:
         raise ParamError(f"tool {name}", "it is async", "write a plain function that calls asyncio.run inside")
     if inspect.isgeneratorfunction(tool):  # calling it runs none of it
         raise ParamError(f"tool {name}", "it is a generator", "return a list instead of `yield`")
-    hints, said = hints_of(name, tool), parse(inspect.getdoc(tool) or "")
-    told = {param.arg_name: param.description or "" for param in said.params}
+    hints, docstring = hints_of(name, tool), parse(inspect.getdoc(tool) or "")
+    descriptions = {param.arg_name: param.description or "" for param in docstring.params}
     properties, required, shared = {}, [], {}
     for position, (key, parameter) in enumerate(inspect.signature(tool).parameters.items()):
         if not position and key in ("self", "cls"):
@@ -51,8 +51,8 @@ def doc_of(name: str, tool: Callable[..., Any]) -> ToolDoc:
             required.append(key)
         else:
             schema["default"] = to_json(parameter.default)
-        properties[key] = {**schema, **({"description": told[key]} if told.get(key) else {})}
-    words = " ".join(filter(None, (said.short_description, said.long_description)))
+        properties[key] = {**schema, **({"description": descriptions[key]} if descriptions.get(key) else {})}
+    words = " ".join(filter(None, (docstring.short_description, docstring.long_description)))
     return tool_doc(name, words, {"properties": properties, "required": required, "$defs": shared})
 
 

@@ -58,24 +58,24 @@ def _message(domain: str, user: str, entry: Json) -> str:
 
 def _gold(user: str, criteria: Json) -> tuple[Call, ...]:
     """The official actions: the user's own are asked for, and at last what is to be communicated is said."""
-    actions, calls, asked = criteria.get("actions") or [], [], []
+    actions, calls, waiting = criteria.get("actions") or [], [], []
     for action in actions:
         call = Call(action["name"], action["arguments"])
         if user == "solo" or action.get("requestor", "assistant") == "assistant":
-            calls += [_asking(asked), call] if asked else [call]
-            asked = []
+            calls += [_asking(waiting), call] if waiting else [call]
+            waiting = []
         else:
-            asked.append(call)
-    if asked:
-        calls.append(_asking(asked))
+            waiting.append(call)
+    if waiting:
+        calls.append(_asking(waiting))
     if user == "solo":
         return (*calls, Call(DONE, {}))
-    told = "".join(f" {info}." for info in criteria.get("communicate_info") or [])
-    return (*calls, Call(RESPOND, {"content": f"That is all.{told}"}))
+    words = "".join(f" {info}." for info in criteria.get("communicate_info") or [])
+    return (*calls, Call(RESPOND, {"content": f"That is all.{words}"}))
 
 
-def _asking(asked: Sequence[Call]) -> Call:
-    return Call(RESPOND, {"content": "\n".join(["Please do:", *map(call_text, asked)])})
+def _asking(calls: Sequence[Call]) -> Call:
+    return Call(RESPOND, {"content": "\n".join(["Please do:", *map(call_text, calls)])})
 
 
 @cache

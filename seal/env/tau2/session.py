@@ -62,13 +62,13 @@ class Tau2Session(Session):
     def _respond(self, arguments: Mapping[str, Json]) -> Result:
         text = arguments.get("content")
         if not isinstance(text, str) or len(arguments) > 1:
-            told = f"Error: {RESPOND} takes one text, content"
-            return Result(told, told, "wrong_type" if "content" in arguments else "missing_argument")
+            error_text = f"Error: {RESPOND} takes one text, content"
+            return Result(error_text, error_text, "wrong_type" if "content" in arguments else "missing_argument")
         self.messages.append(text)
         if self._user is None:
             self._end("finished", "agent_error")
-            told = f"Error: There is nobody to speak to; call {DONE}() when you are done."
-            return Result(told, told, "precondition")
+            error_text = f"Error: There is nobody to speak to; call {DONE}() when you are done."
+            return Result(error_text, error_text, "precondition")
         acts: list[tuple[Call, str]] = []
 
         def act(call: Call) -> str:

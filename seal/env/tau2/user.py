@@ -41,9 +41,9 @@ class ScriptedUser:
     greeting: tuple[str, ...] = ()
 
     def answer(self, text: str, act: Act) -> str:
-        told = [f"{call.name}: {act(call)}" for call in calls_in(text, self.tools)]
-        if told:
-            return "\n".join(told)
+        results = [f"{call.name}: {act(call)}" for call in calls_in(text, self.tools)]
+        if results:
+            return "\n".join(results)
         return GO_ON if "?" in text else STOP
 
 
@@ -77,11 +77,11 @@ def calls_in(text: str, tools: Collection[str]) -> list[Call]:
     return calls
 
 
-def stops(said: str) -> bool:
-    return any(word in said for word in STOPS)
+def stops(message: str) -> bool:
+    return any(word in message for word in STOPS)
 
 
-def recorded(acts: Sequence[tuple[Call, str]], said: str) -> str:
+def recorded(acts: Sequence[tuple[Call, str]], message: str) -> str:
     """What a user did and said, as RecordedUser reads it."""
     done = [{"name": call.name, "arguments": dict(call.arguments), "result": result} for call, result in acts]
-    return json.dumps({"acts": done, "said": said}, sort_keys=True)
+    return json.dumps({"acts": done, "said": message}, sort_keys=True)

@@ -58,18 +58,12 @@ class BfclWebEnv(AnswerEnvironment):
         return [self._task(entry, number, v) for v in VARIANTS for number, entry in enumerate(lines(FILE))]
 
     def _task(self, entry: Json, number: int, variant: str) -> Task:
-        answers = self._answers[entry["id"]]["ground_truth"]
-        return Task(
-            task_id=entry["id"].replace("web_search", f"web_search_{variant}"),
-            env=self.name,
-            category=f"web_search_{variant}",
-            scenario_id=entry["id"],
-            split=split_of(number),
-            turns=(UserTurn(entry["question"][0][0]["content"], (Call(RESPOND, {"content": answers[0]}),)),),
-            initial_state={"show_snippet": variant == "base", "answers": answers},
-            toolset=tuple(TOOLS),
-            known_bad=known_bad(__name__).get(entry["id"], ""),
-        )
+        question, category = entry["id"], f"web_search_{variant}"
+        answers, bad = self._answers[question]["ground_truth"], known_bad(__name__).get(question, "")
+        turn = UserTurn(entry["question"][0][0]["content"], (Call(RESPOND, {"content": answers[0]}),))
+        state = {"show_snippet": variant == "base", "answers": answers}
+        id_, split = question.replace("web_search", category), split_of(number)
+        return Task(id_, self.name, category, question, split, (turn,), state, tuple(TOOLS), known_bad=bad)
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         return self._docs

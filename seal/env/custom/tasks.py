@@ -128,7 +128,7 @@ def _task(entry: TaskEntry, split: Split, docs: Sequence[ToolDoc], digest: str) 
     if not entry.turns:
         raise ParamError(f"task {entry.id}, turns", "none", "write at least one: - user: ...")
     at_hand = {name: known[name] for name in toolset}
-    turns = [UserTurn(turn.user, tuple(_gold(entry.id, i, turn, at_hand))) for i, turn in enumerate(entry.turns)]
+    turns = tuple(UserTurn(turn.user, tuple(_gold(entry.id, i, turn, at_hand))) for i, turn in enumerate(entry.turns))
     for tool, first in entry.holdout.items():
         if not 0 < first < len(turns):
             value = f"{tool} at turn {first}"
@@ -140,18 +140,9 @@ def _task(entry: TaskEntry, split: Split, docs: Sequence[ToolDoc], digest: str) 
     if late := [i for i, turn in enumerate(entry.turns) if i > open_end and not turn.check]:
         value = f"turn {late[0]} is compared with a gold run, and turn {open_end} before it has no gold calls"
         raise ParamError(f"task {entry.id}", value, "give that one gold calls too, or this one a check")
-    return Task(
-        task_id=entry.id,
-        env="custom",
-        category=entry.category,
-        scenario_id=entry.scenario or entry.id,
-        split=split,
-        turns=tuple(turns),
-        initial_state={"tools": digest, "state": to_json(entry.state), "checks": [turn.check for turn in entry.turns]},
-        toolset=tuple(toolset),
-        holdout=dict(entry.holdout),
-        known_bad=entry.known_bad,
-    )
+    state = {"tools": digest, "state": to_json(entry.state), "checks": [turn.check for turn in entry.turns]}
+    scenario, tools, holdout = entry.scenario or entry.id, tuple(toolset), dict(entry.holdout)
+    return Task(entry.id, "custom", entry.category, scenario, split, turns, state, tools, holdout, entry.known_bad)
 
 
 def _gold(task: str, number: int, turn: TurnEntry, known: Mapping[str, ToolDoc]) -> Iterator[Call]:

@@ -39,13 +39,9 @@ class Reward:
 
 def rollout_reward(env: "Tau2Env", task: Task, rollout: Rollout) -> Reward:
     """The reward of a rollout. What a model said as the user is taken from it."""
-    answers = [
-        result.raw
-        for step in rollout.steps
-        for call, result in zip(step.calls, step.results, strict=True)
-        if call.name == RESPOND and not result.error_kind
-    ]
-    return conversation_reward(env, task, [call for step in rollout.steps for call in step.calls], answers)
+    played = [pair for step in rollout.steps for pair in zip(step.calls, step.results, strict=True)]
+    answers = [result.raw for call, result in played if call.name == RESPOND and not result.error_kind]
+    return conversation_reward(env, task, [call for call, _ in played], answers)
 
 
 def verdict_of(reward: Reward) -> Verdict:

@@ -44,10 +44,7 @@ def chat(server: Server, request: dict[str, Json], read: Callable[[dict[str, Any
     `read` may raise one of server.NOT_READ where the choice is not as it should be. Raises NoAnswer.
     """
     return server.ask(
-        "chat/completions",
-        request,
-        read=lambda body: read(json_object(body)["choices"][0]),
-        what="chat completion",
+        "chat/completions", request, read=lambda body: read(json_object(body)["choices"][0]), what="chat completion"
     )
 
 

@@ -8,14 +8,7 @@ from seal.diagnose import label_rules as rules
 from seal.diagnose.primary_label import Finding, labels_of, parse_priority
 from seal.diagnose.root_cause import Alignment
 from seal.diagnose.trace import Trace
-from seal.diagnose.turn_evidence import (
-    Goal,
-    TurnEvidence,
-    align,
-    attempts_of,
-    facts_by_place,
-    garbled_of,
-)
+from seal.diagnose.turn_evidence import Goal, TurnEvidence, align, attempts_of, facts_by_place, garbled_of
 from seal.diagnose.without_gold import explain_graded
 from seal.env.base import Environment
 

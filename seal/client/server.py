@@ -121,13 +121,9 @@ class Server:
             except NOT_READ as error:
                 raise self._no_answer(f"{url}: no {what} ({error!r}, {kind})", status=200) from None
 
-        return tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(TRIES),
-            wait=self._wait,
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, NoAnswer) and error.wait is not None),
-            sleep=pause,
-            reraise=True,
-        )(once)
+        stop = tenacity.stop_after_attempt(TRIES)
+        again = tenacity.retry_if_exception(lambda error: isinstance(error, NoAnswer) and error.wait is not None)
+        return tenacity.Retrying(stop=stop, wait=self._wait, retry=again, sleep=pause, reraise=True)(once)
 
     def _send(self, url: str, body: Json, query: Mapping[str, str] | None) -> tuple[bytes, str]:
         """One request: the body of the answer, and what kind of content the server says it is."""

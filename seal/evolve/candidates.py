@@ -33,25 +33,15 @@ TEMPLATE_KINDS: Mapping[Label, tuple[str, ...]] = {
 }
 # How likely a cue of this kind is to mend the failure that proposed it: the tie between cues of one target.
 WEIGHTS: Mapping[str, float] = {
-    "enum": 1.0,
-    "needs": 1.0,
-    "role": 1.0,
-    "order": 1.0,
+    **dict.fromkeys(("enum", "needs", "role", "order"), 1.0),
     "format": 0.95,
     "returns": 0.9,
     "call_format": 0.8,
-    "recover": 0.7,
-    "recover_order": 0.7,
-    "range": 0.6,
-    "unit": 0.6,
+    **dict.fromkeys(("recover", "recover_order"), 0.7),
+    **dict.fromkeys(("range", "unit"), 0.6),
     "required": 0.5,
-    "type": 0.4,
-    "purpose": 0.4,
-    "sibling": 0.4,
-    "default": 0.3,
-    "example": 0.3,
-    "recover_any": 0.3,
-    "guidance": 0.3,
+    **dict.fromkeys(("type", "purpose", "sibling"), 0.4),
+    **dict.fromkeys(("default", "example", "recover_any", "guidance"), 0.3),
 }
 
 

@@ -9,15 +9,8 @@ from seal.interface.render import render
 from seal.interface.state import InterfaceState
 from seal.tools.prose import enum_of
 
-_JSON_TYPES: Mapping[str, str] = {
-    "float": "number",
-    "dict": "object",
-    "tuple": "array",
-    "list": "array",
-    "bool": "boolean",
-    "int": "integer",
-    "str": "string",
-}
+_JSON_TYPES = {"float": "number", "dict": "object", "bool": "boolean", "int": "integer", "str": "string"}
+_JSON_TYPES |= dict.fromkeys(("tuple", "list"), "array")
 _KNOWN = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 
 

@@ -87,9 +87,8 @@ def recovery(fact: Fact) -> Cue | None:
     cue = note(fact) if fact.kind in RECOVERABLE else None
     if cue is None:
         return None
-    return replace(
-        cue, kind=RECOVER_KIND, where="feedback", text=f"{fact.param}= {cue.text}" if fact.param else cue.text
-    )
+    text = f"{fact.param}= {cue.text}" if fact.param else cue.text
+    return replace(cue, kind=RECOVER_KIND, where="feedback", text=text)
 
 
 def order(learned: Order) -> Cue:

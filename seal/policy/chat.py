@@ -19,15 +19,8 @@ INTRO = (
     "You then read the results and may call again. When the request is done, or no tool fits, answer without a call.\n"
     "Tools (? optional, text unless a type is given):"
 )
-_SHORT = {
-    "integer": "int",
-    "number": "num",
-    "float": "num",
-    "boolean": "bool",
-    "array": "list",
-    "object": "dict",
-    "tuple": "list",
-}
+_SHORT = {"integer": "int", "boolean": "bool", "object": "dict"}
+_SHORT |= dict.fromkeys(("number", "float"), "num") | dict.fromkeys(("array", "tuple"), "list")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The diagnosis of one rollout: every user turn gets its labels, exactly one of them primary."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from seal.core.labels import DEFAULT_PRIORITY, Label
 from seal.core.types import Diagnosis, Result, Rollout, Step, Task, Verdict
@@ -125,11 +126,8 @@ class Diagnoser:
         source = self._alignment.latent_root(turn)
         if source >= 0 and source not in roots:
             evidence = self._evidence(source, self._alignment.own(source), False, False)
-            self._findings[source] = [
-                Finding(f.label, f.detail, f.tool, f.parameter, f.step, LATENT_CONFIDENCE, {"latent_until": turn})
-                for f in rules.explain(evidence)
-                if f.detail != rules.SYMPTOM
-            ]
+            found, until = [f for f in rules.explain(evidence) if f.detail != rules.SYMPTOM], {"latent_until": turn}
+            self._findings[source] = [replace(f, confidence=LATENT_CONFIDENCE, evidence=until) for f in found]
         return source
 
     def _is_failure(self, turn: int) -> bool:

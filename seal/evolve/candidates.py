@@ -16,9 +16,7 @@ EXAMPLES = 3  # rollout ids kept with a candidate
 # Which notes answer a failure of a tool (or of one of its parameters).
 NOTE_KINDS: Mapping[Label, frozenset[str]] = {
     Label.INVALID_TOOL_CALL: frozenset({"example"}),
-    Label.ARGUMENT_MISMATCH: frozenset(
-        {"enum", "format", "required", "type", "returns", "range", "unit", "default", "example"}
-    ),
+    Label.ARGUMENT_MISMATCH: frozenset("enum format required type returns range unit default example".split()),
     Label.CONSTRAINT_VIOLATION: frozenset({"needs", "role", "order"}),
     Label.MISSING_TOOL_CALL: frozenset({"returns", "purpose", "needs", "role", "order", "sibling"}),
     Label.STATE_MISMATCH: frozenset({"enum", "format", "needs", "order", "returns", "range", "unit", "sibling"}),
@@ -95,16 +93,10 @@ def needs_of(profile: Iterable[Mapping[str, Json]], by: Sequence[str]) -> list[N
             if row["rate"]:
                 turns[row["category"]] = max(turns.get(row["category"], 0.0), row["n"] / row["rate"])
         exposed = sum(turns[category] for category in sorted(turns))
-        needs.append(
-            Need(
-                Label(key[0]),
-                **dict(zip(by, key[1:], strict=True)),
-                support=int(failed),
-                rate=min(1.0, failed / exposed) if exposed else 0.0,
-                persists=any(row.get("n_parent") for row in rows),
-                rollouts=tuple(sorted({i for row in rows for i in row.get("rollouts") or ()})[:EXAMPLES]),
-            )
-        )
+        rate, place = min(1.0, failed / exposed) if exposed else 0.0, dict(zip(by, key[1:], strict=True))
+        persists = any(row.get("n_parent") for row in rows)
+        ids = tuple(sorted({i for row in rows for i in row.get("rollouts") or ()})[:EXAMPLES])
+        needs.append(Need(Label(key[0]), **place, support=int(failed), rate=rate, persists=persists, rollouts=ids))
     return needs
 
 

@@ -19,10 +19,8 @@ def openai_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "f
 
     Raises ParamError for two tools that would have one name there.
     """
-    return [
-        {"type": "function", "function": {"name": name, "description": text, "parameters": schema}}
-        for name, text, schema in _tools(docs, state, mode)
-    ]
+    tools = _tools(docs, state, mode)
+    return [{"type": "function", "function": {"name": n, "description": text, "parameters": s}} for n, text, s in tools]
 
 
 def mcp_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> Json:

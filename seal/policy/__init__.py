@@ -59,9 +59,9 @@ def load_policy(path: Path) -> Policy:
         spec = json.loads((path / "policy.json").read_text())
         kind = spec["kind"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "its policy.json is no JSON object with a kind"
+        fault = error.strerror if isinstance(error, OSError) else "its policy.json is no JSON object with a kind"
         remedy = "run the stage that writes it, or `dvc checkout`, `dvc pull`"
-        raise ArtifactError("policy directory", f"{path}: {said}", remedy) from None
+        raise ArtifactError("policy directory", f"{path}: {fault}", remedy) from None
     if kind not in FORMATS:
         raise ArtifactError("policy kind", f"{path}: {kind}", f"known kinds: {', '.join(FORMATS)}")
     return resolve_name(f"seal.policy.{kind}:load_{kind}")(path)

@@ -93,9 +93,6 @@ class ChatCodec:
         """Ids of plain text; nothing in it becomes a marker."""
         return self._plain.encode(text, add_special_tokens=False).ids
 
-    def describe(self, doc: ToolDoc) -> str:
-        return describe(doc, self.max_doc_words)
-
     def cut(self, text: str) -> str:
         """`text` without its middle when it is longer than `max_result_tokens`: recovery texts stand at the end."""
         encoding = self._plain.encode(text, add_special_tokens=False)

@@ -117,7 +117,7 @@ class EndpointPolicy(Policy):
         try:
             return chat(self.server, request, _text_and_finish)
         except NoAnswer as error:
-            if "context" in error.said and "length" in error.said:  # vLLM, llama.cpp, OpenAI each say it so
+            if "context" in error.reply and "length" in error.reply:  # vLLM, llama.cpp, OpenAI each say it so
                 return {"text": "", "finish": "overflow"}
             raise
 

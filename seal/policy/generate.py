@@ -112,11 +112,8 @@ def generate(
                 layer.select(live)
             alike = families([read[i] for i in rows.tolist()]) if alike else None
     model.train(was_training)
-    sizes = lengths.tolist()
-    return (
-        [row[:n] for row, n in zip(ids.tolist(), sizes, strict=True)],
-        [row[:n] for row, n in zip(logprobs.tolist(), sizes, strict=True)],
-    )
+    ids, logprobs, sizes = ids.tolist(), logprobs.tolist(), lengths.tolist()
+    return [ids[i][:n] for i, n in enumerate(sizes)], [logprobs[i][:n] for i, n in enumerate(sizes)]
 
 
 def sampled_actions(

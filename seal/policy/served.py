@@ -107,5 +107,5 @@ def _command(serve: ServeParams, path: str, body: dict[str, Any], done_already: 
     try:
         _server(serve).ask(path, body, read=bytes)
     except NoAnswer as error:
-        if done_already not in error.said:
+        if done_already not in error.reply:
             raise

@@ -33,8 +33,8 @@ def write_start(
     params = read(POLICIES[kind], spec, "policy")
     if kind == "scripted":
         path.mkdir(parents=True, exist_ok=True)
-        said = {key: value for key, value in params if value != ()}
-        (path / "policy.json").write_text(json.dumps(said, sort_keys=True) + "\n")
+        given = {key: value for key, value in params if value != ()}
+        (path / "policy.json").write_text(json.dumps(given, sort_keys=True) + "\n")
         return []
     if kind == "endpoint":
         from seal.policy.endpoint import EndpointPolicy

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from seal.core.errors import ArtifactError, ContractError
 from seal.core.types import Json
-from seal.store.checks import check, vocabulary
+from seal.store.checks import vocabulary
 from seal.store.expectations import AT_LEAST_ONE_ROW, GROUPS, MAY_LACK, RANGES, claims_of
 from seal.store.files import read_json
 from seal.store.schemas import TABLES
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-__all__ = ["check", "validate_round"]
 Row = dict[str, Json]
 SAMPLE = 5  # failing rows that an error shows
 

@@ -1,6 +1,8 @@
 # make demo: the main job. make test: every test. make fast: the tests that take less than five seconds each.
 PYTHON ?= python3
 BIN := .venv/bin
+# A file of tests stays in one process, so that what its tests share is made once.
+TESTS := -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 LOCKS := requirements.lock requirements-nodeps.lock pyproject.toml
 
 .PHONY: demo test fast setup clean
@@ -9,10 +11,10 @@ demo: setup
 	$(BIN)/seal run
 
 test: setup
-	$(BIN)/python -m pytest -q
+	$(BIN)/python $(TESTS)
 
 fast: setup
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python $(TESTS) -m "not slow"
 
 # Installs only when a lock has changed since the last time: the stamp holds the checksum of what is installed.
 setup:

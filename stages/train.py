@@ -1,4 +1,4 @@
-"""train@<round>: update the parent's policy on the collected rollouts, then on fresh ones under the new interface."""
+"""train@<round>: update the parent's policy on the collected rollouts, then on new ones under the new interface."""
 
 from seal.pipeline.phases import train
 from seal.pipeline.stage import Stage, main

@@ -42,7 +42,7 @@ def test_the_example_is_solved_by_its_gold_programs():
     env.prove()
     tasks = [task for task in env.tasks() if not any(env.checks(task))]
     assert len(env.tools.docs) == 5 and len(tasks) == 13
-    requests = requests_for(tasks, CollectParams(group_size=1), RoundKey("r", 1, 0))
+    requests = requests_for(tasks, CollectParams(group_size=2), RoundKey("r", 1, 0))[::2]
     for task, rollout in zip(tasks, play(env, GoldPolicy("qwen_xml"), requests)):
         verdicts = verify(env, task, rollout.calls_by_turn(len(task.turns)))
         assert success(task, verdicts, rollout), task.task_id

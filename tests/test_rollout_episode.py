@@ -55,7 +55,8 @@ class Texts(Policy):
 
 
 def requests(tasks, group_size=1, run_seed=0, interface=InterfaceState(), id="r1", **params):
-    return requests_for(tasks, CollectParams(group_size=group_size, **params), RoundKey(id, 1, run_seed), interface)
+    collected = CollectParams(**params).model_copy(update={"group_size": group_size})  # of one, too
+    return requests_for(tasks, collected, RoundKey(id, 1, run_seed), interface)
 
 
 def one(policy, task, interface=InterfaceState(), **params):

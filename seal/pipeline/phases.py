@@ -72,7 +72,7 @@ def evolve_interface(state: RoundState, params: Round, run: Run = Run()) -> Roun
 
 
 def train(state: RoundState, params: Round, run: Run = Run()) -> RoundState:
-    """Update the parent's policy on the collected rollouts, then on fresh ones under the new interface."""
+    """Update the parent's policy on the collected rollouts, then on new ones under the new interface."""
     parent = state.parent
     play = OnPolicy(state.env, state.interface, params.collect, state.priority, state.key)
     before = Carried(parent.factors, parent.replay, state.start_policy)

@@ -27,7 +27,7 @@ from seal.core.types import (
 from seal.evolve.baselines import published, random_items, static
 from seal.evolve.evidence import Evidence
 from seal.evolve.guard import guard_for, words
-from seal.evolve.orders import executions_of_rollouts, find_orders
+from seal.evolve.orders import executions_of, find_orders
 from seal.evolve.selection import Reader, evolve
 from seal.interface.feedback import feedback, parse_feedback
 from seal.interface.render import hints, render
@@ -249,7 +249,7 @@ def test_orders_mined_are_those_the_executor_enforces(name):
         rollouts.append(Rollout(one.task_id, one.task_id, 0, 0, "off", "gold", "bare", tuple(steps), "finished"))
     facts = env.facts([tool.name for tool in env.domain.tools])
     enforced = {(f.tool, other) for f in facts if f.kind in ("needs", "role") for other in f.value}
-    found = {(m.tool, m.prerequisite) for m in find_orders(executions_of_rollouts(rollouts))}
+    found = {(m.tool, m.prerequisite) for m in find_orders(map(executions_of, rollouts))}
     assert found == enforced
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seal.core.types import Call, Result, Rollout, Step
-from seal.evolve.orders import executions_of_rollouts, find_orders
+from seal.evolve.orders import executions_of, find_orders
 
 REFUSED = [("refund", "precondition"), ("verify", ""), ("refund", "")]
 
@@ -52,7 +52,7 @@ def test_executions_are_read_call_by_call():
         Step(1, 0, "b", (Call("verify", {}), Call("refund", {})), (), (Result("ok", "ok"), Result("ok", "ok"))),
     )
     rollout = Rollout("id", "t", 0, 0, "off", "p", "bare", steps, "finished")
-    assert executions_of_rollouts([rollout]) == [REFUSED]
+    assert executions_of(rollout) == REFUSED
 
 
 EXECUTIONS = st.lists(

@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 from seal.core.errors import ParamError
 from seal.core.types import Note, Param, ToolDoc
-from seal.policy.chat import ChatCodec, gist
+from seal.policy.chat import ChatCodec, describe, gist
 
 CHATML = ("<|im_start|>", "<|im_end|>", "<pad>")
 LLAMA3 = ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>")
@@ -55,7 +55,7 @@ def test_segments_spell_chatml():
 
 
 def test_a_tool_is_one_line_with_its_notes_inline():
-    assert CODEC.describe(TOOL) == (
+    assert describe(TOOL, CODEC.max_doc_words) == (
         "refund(order [starts ORD-], reason: C1|C3 [damaged C3 late C1], amount?: num=1.5, note?) "
         "Refund an order in part or in full, [after verify_customer]"
     )

@@ -9,7 +9,6 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from seal.core.errors import ParamError
 from seal.env.shop import ShopEnv
-from seal.interface.state import InterfaceState, Item
 from seal.policy.base import Limits
 from seal.policy.chat import ChatCodec
 from seal.policy.demonstrations import demonstrations
@@ -59,16 +58,6 @@ def test_a_long_one_ends_with_a_whole_action():
             assert len(ids) == len(mask) <= limit and mask[-1] and ids[-1] == codec.eos_id
             assert ids == whole.ids[: len(ids)]
     assert demonstrations(ENV, TASKS[:1], codec, max_tokens=10) == []
-
-
-def test_an_interface_shows_in_the_prompt_only():
-    codec = CODECS["chat"]
-    tool = TASKS[0].toolset[0]
-    cue = Item("order", tool, "docs", "after something", "constraint_violation", "r1")
-    (bare,) = demonstrations(ENV, TASKS[:1], codec)
-    (cued,) = demonstrations(ENV, TASKS[:1], codec, InterfaceState((cue,)))
-    assert codec.decode(cued.ids).count("[after something]") == 1
-    assert actions(cued, codec) == actions(bare, codec)
 
 
 def test_only_training_tasks_are_shown():

@@ -30,12 +30,11 @@ def request_of(model: str, system: str, user: str) -> dict[str, Json]:
 def cached_text(params: ModelParams, request: dict[str, Json], name: str, remedy: str) -> str:
     """The text that a model answers, from disk where it was asked before. Raises NoAnswer, with `name` and `remedy`."""
     server = Server.of(params, name, remedy)
-    return cached(
-        Path(params.cache),
-        request,
-        str,
-        lambda: chat(server, request, lambda choice: str(choice["message"]["content"] or "")),
-    )
+
+    def ask() -> str:
+        return chat(server, request, lambda choice: str(choice["message"]["content"] or ""))
+
+    return cached(Path(params.cache), request, str, ask)
 
 
 def chat(server: Server, request: dict[str, Json], read: Callable[[dict[str, Any]], T]) -> T:
@@ -44,10 +43,7 @@ def chat(server: Server, request: dict[str, Json], read: Callable[[dict[str, Any
     `read` may raise one of server.NOT_READ where the choice is not as it should be. Raises NoAnswer.
     """
     return server.ask(
-        "chat/completions",
-        request,
-        read=lambda body: read(json_object(body)["choices"][0]),
-        what="chat completion",
+        "chat/completions", request, read=lambda body: read(json_object(body)["choices"][0]), what="chat completion"
     )
 
 

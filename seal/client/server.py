@@ -47,16 +47,16 @@ class NoAnswer(DependencyError):
     """A server gave no answer that can be used.
 
     reason  what happened, with the URL
-    said    what the server wrote of it, at most MAX_QUOTED characters
+    reply   what the server wrote of it, at most MAX_QUOTED characters
     status  of HTTP; 0 where no response came, 200 where it could not be used
     wait    seconds after which the server wants to be asked again (0: it does not say); None: that would not help
     """
 
     def __init__(
-        self, thing: str, reason: str, remedy: str, said: str = "", status: int = 0, wait: float | None = None
+        self, thing: str, reason: str, remedy: str, reply: str = "", status: int = 0, wait: float | None = None
     ):
-        super().__init__(thing, f"{reason} {said}".strip(), remedy)
-        self.reason, self.said, self.status, self.wait = reason, said, status, wait
+        super().__init__(thing, f"{reason} {reply}".strip(), remedy)
+        self.reason, self.reply, self.status, self.wait = reason, reply, status, wait
 
 
 def json_object(body: bytes) -> dict[str, Json]:
@@ -121,13 +121,9 @@ class Server:
             except NOT_READ as error:
                 raise self._no_answer(f"{url}: no {what} ({error!r}, {kind})", status=200) from None
 
-        return tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(TRIES),
-            wait=self._wait,
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, NoAnswer) and error.wait is not None),
-            sleep=pause,
-            reraise=True,
-        )(once)
+        stop = tenacity.stop_after_attempt(TRIES)
+        again = tenacity.retry_if_exception(lambda error: isinstance(error, NoAnswer) and error.wait is not None)
+        return tenacity.Retrying(stop=stop, wait=self._wait, retry=again, sleep=pause, reraise=True)(once)
 
     def _send(self, url: str, body: Json, query: Mapping[str, str] | None) -> tuple[bytes, str]:
         """One request: the body of the answer, and what kind of content the server says it is."""
@@ -154,9 +150,9 @@ class Server:
     def _refused(self, url: str, response: "httpx.Response") -> NoAnswer:
         status = response.status_code
         moved = " (redirections are not followed: name the server itself)" if response.is_redirect else ""
-        said = next(response.iter_bytes(MAX_QUOTED), b"").decode(errors="replace") if 400 <= status < 500 else ""
+        reply = next(response.iter_bytes(MAX_QUOTED), b"").decode(errors="replace") if 400 <= status < 500 else ""
         wait = wait_of(response.headers.get("Retry-After", "")) if status == 429 or status >= 500 else None
-        return self._no_answer(f"{url}: {status} {response.reason_phrase}{moved}", said, status, wait)
+        return self._no_answer(f"{url}: {status} {response.reason_phrase}{moved}", reply, status, wait)
 
     def _read(self, url: str, response: "httpx.Response") -> bytes:
         """The whole body, within a size and a time; a server may also send for ever."""
@@ -169,10 +165,10 @@ class Server:
                 raise self._no_answer(f"{url}: still sending after {self.seconds:g} s", wait=0.0)
         return body
 
-    def _no_answer(self, reason: str, said: str = "", status: int = 0, wait: float | None = None) -> NoAnswer:
+    def _no_answer(self, reason: str, reply: str = "", status: int = 0, wait: float | None = None) -> NoAnswer:
         if key := read_key(self.key_env):  # a server may quote it
-            reason, said = reason.replace(key, "***"), said.replace(key, "***")
-        return NoAnswer(self.name, reason, self.remedy, said[:MAX_QUOTED], status, wait)
+            reason, reply = reason.replace(key, "***"), reply.replace(key, "***")
+        return NoAnswer(self.name, reason, self.remedy, reply[:MAX_QUOTED], status, wait)
 
     def _wait(self, state: "tenacity.RetryCallState") -> float:
         """Seconds until the next request: the first wait doubled each time, longer where the server asks for it."""

@@ -1,6 +1,7 @@
 """The diagnosis of one rollout: every user turn gets its labels, exactly one of them primary."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from seal.core.labels import DEFAULT_PRIORITY, Label
 from seal.core.types import Diagnosis, Result, Rollout, Step, Task, Verdict
@@ -8,14 +9,7 @@ from seal.diagnose import label_rules as rules
 from seal.diagnose.primary_label import Finding, labels_of, parse_priority
 from seal.diagnose.root_cause import Alignment
 from seal.diagnose.trace import Trace
-from seal.diagnose.turn_evidence import (
-    Goal,
-    TurnEvidence,
-    align,
-    attempts_of,
-    facts_by_place,
-    garbled_of,
-)
+from seal.diagnose.turn_evidence import Goal, TurnEvidence, align, attempts_of, facts_by_place, garbled_of
 from seal.diagnose.without_gold import explain_graded
 from seal.env.base import Environment
 
@@ -132,11 +126,8 @@ class Diagnoser:
         source = self._alignment.latent_root(turn)
         if source >= 0 and source not in roots:
             evidence = self._evidence(source, self._alignment.own(source), False, False)
-            self._findings[source] = [
-                Finding(f.label, f.detail, f.tool, f.parameter, f.step, LATENT_CONFIDENCE, {"latent_until": turn})
-                for f in rules.explain(evidence)
-                if f.detail != rules.SYMPTOM
-            ]
+            found, until = [f for f in rules.explain(evidence) if f.detail != rules.SYMPTOM], {"latent_until": turn}
+            self._findings[source] = [replace(f, confidence=LATENT_CONFIDENCE, evidence=until) for f in found]
         return source
 
     def _is_failure(self, turn: int) -> bool:

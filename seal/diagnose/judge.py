@@ -28,7 +28,5 @@ def verified(env: Environment, rollouts: Sequence[Rollout]) -> list[Judged]:
 def label(env: Environment, judged: Sequence[Judged], priority: Sequence[str]) -> list[Judged]:
     """The same rollouts and verdicts with labels, of which one a turn is primary by `priority`."""
     tasks = {task.task_id: task for task in env.tasks()}
-    return [
-        replace(j, diagnoses=tuple(diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, priority)))
-        for j in judged
-    ]
+    labels = (diagnose(env, tasks[j.rollout.task_id], j.rollout, j.verdicts, priority) for j in judged)
+    return [replace(j, diagnoses=tuple(found)) for j, found in zip(judged, labels, strict=True)]

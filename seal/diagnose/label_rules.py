@@ -101,9 +101,8 @@ def _refused_as_is(goal: Goal, attempt: Attempt, ev: TurnEvidence) -> Finding:
 def _out_of_order(goal: Goal, ev: TurnEvidence) -> bool:
     """Whether a gold call and this one were made, but in the other order."""
     i = len(_before(goal, ev))
-    return any(
-        other.how == "exact" and (other.attempt > goal.attempt) == (j < i) for j, other in enumerate(ev.goals) if j != i
-    )
+    others = [(j, other) for j, other in enumerate(ev.goals) if j != i and other.how == "exact"]
+    return any((other.attempt > goal.attempt) == (j < i) for j, other in others)
 
 
 def _before(goal: Goal, ev: TurnEvidence) -> list[Goal]:

@@ -101,9 +101,8 @@ def whole(path: Path, handle: BinaryIO) -> list[Json] | None:
 
 def _conversations(value: Json) -> bool:
     """Whether it is an array of conversations, and not one of messages."""
-    return isinstance(value, list) and any(
-        isinstance(x, list) or isinstance(x, dict) and "messages" in x for x in value
-    )
+    items = value if isinstance(value, list) else ()
+    return any(isinstance(x, list) or isinstance(x, dict) and "messages" in x for x in items)
 
 
 def line_records(found: Iterable[bytes | None]) -> Iterator[tuple[int, Json | Malformed]]:
@@ -124,10 +123,8 @@ def parquet_records(path: Path) -> Iterator[tuple[int, Json | Malformed]]:
     try:
         file = parquet.ParquetFile(path)
     except (pa.ArrowException, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ArtifactError(
-            "conversation log", f"{path}: {reason}", "it is truncated or no Parquet; write it again"
-        ) from None
+        reason, remedy = str(error).strip().splitlines()[0], "it is truncated or no Parquet; write it again"
+        raise ArtifactError("conversation log", f"{path}: {reason}", remedy) from None
     names = [name for name in _COLUMNS if name in file.schema_arrow.names]
     if "messages" not in names:
         known = ", ".join(file.schema_arrow.names)[:200] or "none"

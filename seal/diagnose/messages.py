@@ -139,10 +139,8 @@ def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool) -> None
 
     A result that no call asked for is passed over: logs are cut.
     """
-    key = (
-        ("id", id_) if isinstance(id_, str) and id_ else ("name", name) if isinstance(name, str) and name else ("", "")
-    )
-    queue = talk.waiting.get(key, deque())
+    keys = [(kind, key) for kind, key in (("id", id_), ("name", name)) if isinstance(key, str) and key]
+    queue = talk.waiting.get(keys[0] if keys else ("", ""), deque())
     while queue:
         call = queue.popleft()
         if call.result is None:
@@ -164,8 +162,7 @@ def _unanswered(pending: list[_Pending]) -> list[int]:
 def text_of(content: Json) -> str:
     """A message's content as text: text itself, the text among a list of parts, else its JSON."""
     if isinstance(content, list):
-        texts = [part if isinstance(part, str) else _part(part) for part in content]
-        return "".join(texts)
+        return "".join(part if isinstance(part, str) else _part(part) for part in content)
     return content if isinstance(content, str) else "" if content is None else json.dumps(content)
 
 

@@ -50,10 +50,7 @@ def profile(
     rows_before = {_key(row): row for row in before}
     turns_before = {row["category"]: row["turns"] for row in before}
     keys = sorted({*hits, *(key for key in rows_before if turns.get(key[0]))})
-    return [
-        _row(key, hits.get(key, set()), turns[key[0]], rows_before.get(key), turns_before.get(key[0], 0))
-        for key in keys
-    ]
+    return [_row(key, hits[key], turns[key[0]], rows_before.get(key), turns_before.get(key[0], 0)) for key in keys]
 
 
 def difference(n: int, total: int, n_before: int, total_before: int) -> tuple[float, float, float]:
@@ -73,25 +70,13 @@ def _key(row: Row) -> Key:
 def _row(key: Key, where: set[tuple[str, int]], total: int, before: Row | None, total_before: int) -> dict[str, Json]:
     n, n_before = len(where), int(before["n"]) if before else 0
     low, high = score_interval(n, total)
-    change, change_low, change_high = 0.0, 0.0, 0.0
-    if total_before:
-        change, change_low, change_high = difference(n, total, n_before, total_before)
-    category, tool, parameter, label = key
+    changes = difference(n, total, n_before, total_before) if total_before else (0.0, 0.0, 0.0)
+    _, change_low, change_high = changes
     return {
-        "category": category,
-        "tool": tool,
-        "parameter": parameter,
-        "label": label,
-        "n": n,
-        "turns": total,
-        "rate": n / total,
-        "low": low,
-        "high": high,
-        "n_parent": n_before,
-        "turns_parent": total_before,
-        "change": change,
-        "change_low": change_low,
-        "change_high": change_high,
+        **dict(zip(("category", "tool", "parameter", "label"), key, strict=True)),
+        **{"n": n, "turns": total, "rate": n / total, "low": low, "high": high},
+        **{"n_parent": n_before, "turns_parent": total_before},
+        **dict(zip(("change", "change_low", "change_high"), changes, strict=True)),
         "trend": "up" if change_low > 0 else "down" if change_high < 0 else "flat",
         "rollouts": sorted({rollout for rollout, _ in where})[:EXAMPLES],
     }

@@ -69,8 +69,5 @@ def leaves(value: Json, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Jso
 def delta(before: Json, after: Json) -> dict[tuple[str, ...], tuple[Json, Json]]:
     """Path -> (old, new) of every leaf that differs; None where there was none."""
     old, new = leaves(before), leaves(after)
-    return {
-        path: (old.get(path), new.get(path))
-        for path in sorted(old.keys() | new.keys())
-        if old.get(path) != new.get(path) or (path in old) != (path in new)
-    }
+    paths = (p for p in sorted(old.keys() | new.keys()) if old.get(p) != new.get(p) or (p in old) != (p in new))
+    return {path: (old.get(path), new.get(path)) for path in paths}

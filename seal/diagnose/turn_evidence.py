@@ -83,10 +83,8 @@ def attempts_of(steps: Sequence[Step], results: Sequence[Result] = (), wrote: Se
     calls = [(step.step, call) for step in steps for call in step.calls]
     results = results or [result for step in steps for result in step.results]
     wrote = wrote or [False] * len(calls)
-    return [
-        Attempt(step, call, result.error_kind, result.raw, changed)
-        for (step, call), result, changed in zip(calls, results, wrote, strict=True)
-    ]
+    ran = zip(calls, results, wrote, strict=True)
+    return [Attempt(step, call, result.error_kind, result.raw, changed) for (step, call), result, changed in ran]
 
 
 def garbled_of(steps: Sequence[Step], stop: str = "") -> list[Garbled]:

@@ -96,9 +96,8 @@ def _of_call(attempt: Attempt, unknown: bool, docs: Mapping[str, ToolDoc]) -> li
     """What is wrong with one call by itself; less sure where it ran all the same."""
     name, step = attempt.call.name, attempt.step
     if unknown:
-        return [
-            Finding(Label.INVALID_TOOL_CALL, "unknown_tool", name, step=step, confidence=1.0 if attempt.error else 0.6)
-        ]
+        sure = 1.0 if attempt.error else 0.6
+        return [Finding(Label.INVALID_TOOL_CALL, "unknown_tool", name, step=step, confidence=sure)]
     broken = schema_faults(attempt.call, docs[name], attempt.error == "wrong_type") if name in docs else {}
     sure = 0.95 if attempt.error else 0.6
     found = [Finding(Label.ARGUMENT_MISMATCH, fault, name, param, step, sure) for param, fault in broken.items()]

@@ -16,9 +16,7 @@ EXAMPLES = 3  # rollout ids kept with a candidate
 # Which notes answer a failure of a tool (or of one of its parameters).
 NOTE_KINDS: Mapping[Label, frozenset[str]] = {
     Label.INVALID_TOOL_CALL: frozenset({"example"}),
-    Label.ARGUMENT_MISMATCH: frozenset(
-        {"enum", "format", "required", "type", "returns", "range", "unit", "default", "example"}
-    ),
+    Label.ARGUMENT_MISMATCH: frozenset("enum format required type returns range unit default example".split()),
     Label.CONSTRAINT_VIOLATION: frozenset({"needs", "role", "order"}),
     Label.MISSING_TOOL_CALL: frozenset({"returns", "purpose", "needs", "role", "order", "sibling"}),
     Label.STATE_MISMATCH: frozenset({"enum", "format", "needs", "order", "returns", "range", "unit", "sibling"}),
@@ -33,25 +31,15 @@ TEMPLATE_KINDS: Mapping[Label, tuple[str, ...]] = {
 }
 # How likely a cue of this kind is to mend the failure that proposed it: the tie between cues of one target.
 WEIGHTS: Mapping[str, float] = {
-    "enum": 1.0,
-    "needs": 1.0,
-    "role": 1.0,
-    "order": 1.0,
+    **dict.fromkeys(("enum", "needs", "role", "order"), 1.0),
     "format": 0.95,
     "returns": 0.9,
     "call_format": 0.8,
-    "recover": 0.7,
-    "recover_order": 0.7,
-    "range": 0.6,
-    "unit": 0.6,
+    **dict.fromkeys(("recover", "recover_order"), 0.7),
+    **dict.fromkeys(("range", "unit"), 0.6),
     "required": 0.5,
-    "type": 0.4,
-    "purpose": 0.4,
-    "sibling": 0.4,
-    "default": 0.3,
-    "example": 0.3,
-    "recover_any": 0.3,
-    "guidance": 0.3,
+    **dict.fromkeys(("type", "purpose", "sibling"), 0.4),
+    **dict.fromkeys(("default", "example", "recover_any", "guidance"), 0.3),
 }
 
 
@@ -105,16 +93,10 @@ def needs_of(profile: Iterable[Mapping[str, Json]], by: Sequence[str]) -> list[N
             if row["rate"]:
                 turns[row["category"]] = max(turns.get(row["category"], 0.0), row["n"] / row["rate"])
         exposed = sum(turns[category] for category in sorted(turns))
-        needs.append(
-            Need(
-                Label(key[0]),
-                **dict(zip(by, key[1:], strict=True)),
-                support=int(failed),
-                rate=min(1.0, failed / exposed) if exposed else 0.0,
-                persists=any(row.get("n_parent") for row in rows),
-                rollouts=tuple(sorted({i for row in rows for i in row.get("rollouts") or ()})[:EXAMPLES]),
-            )
-        )
+        rate, place = min(1.0, failed / exposed) if exposed else 0.0, dict(zip(by, key[1:], strict=True))
+        persists = any(row.get("n_parent") for row in rows)
+        ids = tuple(sorted({i for row in rows for i in row.get("rollouts") or ()})[:EXAMPLES])
+        needs.append(Need(Label(key[0]), **place, support=int(failed), rate=rate, persists=persists, rollouts=ids))
     return needs
 
 

@@ -22,23 +22,11 @@ class ChangeLog:
 
     def add(self, action: str, item: Item, reason: str, support: int | None = None, rate: float = 0.0) -> None:
         """One row. Actions: add, keep, retire, rollback (by the gate), refuse (by the guard)."""
-        self.rows.append(
-            {
-                "round": self.round_id,
-                "action": action,
-                "item": item.id,
-                "kind": item.kind,
-                "target": item.target,
-                "place": item.where,
-                "text": item.text,
-                "tokens": self.count(item.text),
-                "label": item.label,
-                "support": item.support if support is None else support,
-                "rate": round(float(rate), 6),
-                "reason": reason,
-                "evidence": list(item.evidence.get("rollouts", ())),
-            }
-        )
+        cue = {"item": item.id, "kind": item.kind, "target": item.target, "place": item.where, "text": item.text}
+        support = item.support if support is None else support
+        counts = {"tokens": self.count(item.text), "label": item.label, "support": support}
+        why = {"rate": round(float(rate), 6), "reason": reason, "evidence": list(item.evidence.get("rollouts", ()))}
+        self.rows.append({"round": self.round_id, "action": action, **cue, **counts, **why})
 
 
 def original(item: Item) -> Item:

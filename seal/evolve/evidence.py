@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from seal.core.judged import Judged
 from seal.core.types import Fact, Json, Order, Task, ToolDoc
 from seal.env.base import Environment
-from seal.evolve.orders import executions_of_rollouts, find_orders
+from seal.evolve.orders import executions_of, find_orders
 from seal.evolve.uplift import uplifts
 from seal.interface.state import InterfaceState
 
@@ -41,7 +41,7 @@ def gather(
     return Evidence(
         profile,
         facts=env.facts(sorted({tool for tools in toolsets.values() for tool in tools})),
-        orders=find_orders(executions_of_rollouts(j.rollout for j in usable)),
+        orders=find_orders(executions_of(j.rollout) for j in usable),
         uplifts=uplifts(usable, parent, toolsets, {task.task_id: task.category for task in tasks}),
         errors=_errors(usable),
         docs=_docs(env, tasks),

@@ -128,16 +128,8 @@ def _decision(
 ) -> dict[str, Json]:
     progress = _effect(a, b, scenario, lambda j: j.progress).row()
     success = _effect(a, b, scenario, lambda j: j.success).row()
-    return {
-        "round": round_id,
-        "item": item.id if item else ALL,
-        "kind": item.kind if item else "",
-        "target": item.target if item else "",
-        "decision": "rollback" if progress["n"] and progress["high"] < 0 else "keep" if progress["n"] else "untested",
-        "uplift": progress["mean"],
-        "low": progress["low"],
-        "high": progress["high"],
-        "uplift_success": success["mean"],
-        "n": progress["n"],
-        "scenarios": progress["clusters"],
-    }
+    id_, kind, target = (item.id, item.kind, item.target) if item else (ALL, "", "")
+    decision = "rollback" if progress["n"] and progress["high"] < 0 else "keep" if progress["n"] else "untested"
+    effect = {"uplift": progress["mean"], "low": progress["low"], "high": progress["high"]}
+    counts = {"uplift_success": success["mean"], "n": progress["n"], "scenarios": progress["clusters"]}
+    return {"round": round_id, "item": id_, "kind": kind, "target": target, "decision": decision, **effect, **counts}

@@ -71,11 +71,8 @@ class Guard:
             else:
                 found.append(f"word without a source {word!r}")
         whole = _padded(spoken)
-        found += [
-            f"gold argument value {phrase.strip()!r}"
-            for phrase in sorted(self.gold_phrases)
-            if phrase in whole and not self._has_source(phrase)
-        ]
+        phrases = [phrase for phrase in sorted(self.gold_phrases) if phrase in whole and not self._has_source(phrase)]
+        found += [f"gold argument value {phrase.strip()!r}" for phrase in phrases]
         runs = (_padded(spoken[i : i + TASK_RUN]) for i in range(len(spoken) - TASK_RUN + 1))
         for run in runs:
             if not self._has_source(run) and any(run in message for message in self.messages):

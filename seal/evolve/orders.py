@@ -13,16 +13,10 @@ Z_90 = 1.645  # quantile of the normal, of a two-sided 90% interval
 Execution = tuple[str, str]  # tool, error kind ("" when it succeeded)
 
 
-def executions_of_rollouts(rollouts: Iterable[Rollout]) -> list[list[Execution]]:
-    """(tool, error kind) of every executed call, one list a rollout, in order."""
-    return [
-        [
-            (call.name, result.error_kind)
-            for step in rollout.steps
-            for call, result in zip(step.calls, step.results, strict=True)
-        ]
-        for rollout in rollouts
-    ]
+def executions_of(rollout: Rollout) -> list[Execution]:
+    """(tool, error kind) of every executed call, in order."""
+    ran = (pair for step in rollout.steps for pair in zip(step.calls, step.results, strict=True))
+    return [(call.name, result.error_kind) for call, result in ran]
 
 
 def find_orders(
@@ -50,12 +44,11 @@ def find_orders(
                 done.add(tool)
     for tool, before in firsts:
         against.update((tool, other) for other in tools - before - {tool})
-    found = [
-        Order(tool, other, kind, n, against[tool, other], score_interval(n, n + against[tool, other], Z_90)[0])
-        for (tool, other, kind), n in sorted(flips.items())
-        if n >= min_support
-    ]
-    found = [m for m in found if m.confidence >= min_confidence]
+    found = []
+    for (tool, other, kind), n in sorted(flips.items()):
+        confidence = score_interval(n, n + against[tool, other], Z_90)[0]
+        if n >= min_support and confidence >= min_confidence:
+            found.append(Order(tool, other, kind, n, against[tool, other], confidence))
     best = {m.tool: max(rival.support for rival in found if rival.tool == m.tool) for m in found}
     kept = [m for m in found if 2 * m.support >= best[m.tool]]
     return sorted(kept, key=lambda m: (m.tool, -m.support, m.prerequisite, m.error_kind))

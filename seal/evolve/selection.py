@@ -69,11 +69,7 @@ def kinds_of(names: Sequence[str]) -> frozenset[str]:
 
 
 def _review(
-    parent: InterfaceState,
-    candidates: Sequence[Candidate],
-    params: EvolveParams,
-    uplifts: Sequence[Mapping[str, Json]],
-    log: ChangeLog,
+    parent: InterfaceState, candidates: list[Candidate], params: EvolveParams, uplifts: Sequence[Row], log: ChangeLog
 ) -> InterfaceState:
     """Keep or retire every active item: by its uplift, by how long its failure has been gone, by the budget."""
     failing = {c.key: c for c in candidates if c.rate > params.retire_rate}

@@ -46,10 +46,7 @@ def uplifts(
 
 
 def _exposed(
-    item: Item,
-    tasks: Iterable[str],
-    toolsets: Mapping[str, Sequence[str]] | None,
-    categories: Mapping[str, str] | None,
+    item: Item, tasks: Iterable[str], toolsets: Mapping[str, Sequence[str]] | None, categories: Mapping[str, str] | None
 ) -> list[str]:
     """Tasks whose rollouts can look different for the item, as far as the maps tell."""
     target = item.target

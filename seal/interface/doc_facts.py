@@ -10,14 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from seal.core.types import Call, Fact, Json, Param, ToolDoc
 from seal.interface.placeholders import nouns
 from seal.tools.parse import format_calls
-from seal.tools.prose import (
-    enum_of,
-    format_in_text,
-    purpose_in_text,
-    range_in_text,
-    unit_in_text,
-    values_in_text,
-)
+from seal.tools.prose import enum_of, format_in_text, purpose_in_text, range_in_text, unit_in_text, values_in_text
 
 ALIKE = 0.5  # of the words of two tools' names and purposes, in common
 _NO_DEFAULT = (None, "", "None")  # BFCL writes a missing default as text

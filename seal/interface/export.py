@@ -9,15 +9,8 @@ from seal.interface.render import render
 from seal.interface.state import InterfaceState
 from seal.tools.prose import enum_of
 
-_JSON_TYPES: Mapping[str, str] = {
-    "float": "number",
-    "dict": "object",
-    "tuple": "array",
-    "list": "array",
-    "bool": "boolean",
-    "int": "integer",
-    "str": "string",
-}
+_JSON_TYPES = {"float": "number", "dict": "object", "bool": "boolean", "int": "integer", "str": "string"}
+_JSON_TYPES |= dict.fromkeys(("tuple", "list"), "array")
 _KNOWN = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 
 
@@ -26,10 +19,8 @@ def openai_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "f
 
     Raises ParamError for two tools that would have one name there.
     """
-    return [
-        {"type": "function", "function": {"name": name, "description": text, "parameters": schema}}
-        for name, text, schema in _tools(docs, state, mode)
-    ]
+    tools = _tools(docs, state, mode)
+    return [{"type": "function", "function": {"name": n, "description": text, "parameters": s}} for n, text, s in tools]
 
 
 def mcp_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> Json:

@@ -15,9 +15,7 @@ from seal.tools.schema import fits
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_READS = frozenset(
-    {"get", "list", "find", "search", "view", "show", "display", "check", "lookup", "fetch", "read", "retrieve"}
-)
+_READS = frozenset("get list find search view show display check lookup fetch read retrieve".split())
 _SESSION = frozenset({"login", "logout"})  # of a tool that reads nothing but who is logged in
 _NOISE = frozenset("error during execution given current for from no not the with all and any by of to in i".split())
 

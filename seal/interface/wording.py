@@ -52,9 +52,8 @@ GUIDANCE: Mapping[Label, str] = {
 }
 
 # Kinds that quote no fact.
-ORDER_KIND, RECOVER_KIND, RECOVER_ORDER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND, GUIDANCE_KIND = CUE_KINDS[
-    len(FACT_TEXTS) :
-]
+_NO_FACT = CUE_KINDS[len(FACT_TEXTS) :]
+ORDER_KIND, RECOVER_KIND, RECOVER_ORDER_KIND, RECOVER_ANY_KIND, CALL_FORMAT_KIND, GUIDANCE_KIND = _NO_FACT
 # Kinds whose texts are of the short fixed forms every policy here reads; the others speak to language models.
 PLAIN_KINDS = ("enum", "format", "needs", "role", "returns", ORDER_KIND, RECOVER_KIND)
 RECOVERABLE = frozenset({"enum", "format", "needs", "role"})  # facts worth telling again after an error
@@ -87,9 +86,8 @@ def recovery(fact: Fact) -> Cue | None:
     cue = note(fact) if fact.kind in RECOVERABLE else None
     if cue is None:
         return None
-    return replace(
-        cue, kind=RECOVER_KIND, where="feedback", text=f"{fact.param}= {cue.text}" if fact.param else cue.text
-    )
+    text = f"{fact.param}= {cue.text}" if fact.param else cue.text
+    return replace(cue, kind=RECOVER_KIND, where="feedback", text=text)
 
 
 def order(learned: Order) -> Cue:

@@ -16,19 +16,8 @@ from seal.policy.base import Policy
 from seal.store.files import read_json
 
 # What other rooms may import; all else is the room's own (tests/test_imports.py).
-__all__ = [
-    "base",
-    "counter_of",
-    "faults",
-    "load_policy",
-    "nano",
-    "nano_model",
-    "optim",
-    "policy_info",
-    "scripted",
-    "shards",
-    "start",
-]
+__all__ = ["base", "counter_of", "faults", "load_policy", "nano", "nano_model"]
+__all__ += ["optim", "policy_info", "scripted", "shards", "start"]
 
 # call formats that policy.json need not tell
 FORMATS = {"nano": "words", "hf": "qwen_xml", "endpoint": "qwen_xml", "scripted": "words"}
@@ -70,9 +59,9 @@ def load_policy(path: Path) -> Policy:
         spec = json.loads((path / "policy.json").read_text())
         kind = spec["kind"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "its policy.json is no JSON object with a kind"
+        fault = error.strerror if isinstance(error, OSError) else "its policy.json is no JSON object with a kind"
         remedy = "run the stage that writes it, or `dvc checkout`, `dvc pull`"
-        raise ArtifactError("policy directory", f"{path}: {said}", remedy) from None
+        raise ArtifactError("policy directory", f"{path}: {fault}", remedy) from None
     if kind not in FORMATS:
         raise ArtifactError("policy kind", f"{path}: {kind}", f"known kinds: {', '.join(FORMATS)}")
     return resolve_name(f"seal.policy.{kind}:load_{kind}")(path)

@@ -19,15 +19,8 @@ INTRO = (
     "You then read the results and may call again. When the request is done, or no tool fits, answer without a call.\n"
     "Tools (? optional, text unless a type is given):"
 )
-_SHORT = {
-    "integer": "int",
-    "number": "num",
-    "float": "num",
-    "boolean": "bool",
-    "array": "list",
-    "object": "dict",
-    "tuple": "list",
-}
+_SHORT = {"integer": "int", "boolean": "bool", "object": "dict"}
+_SHORT |= dict.fromkeys(("number", "float"), "num") | dict.fromkeys(("array", "tuple"), "list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +92,6 @@ class ChatCodec:
     def encode(self, text: str) -> list[int]:
         """Ids of plain text; nothing in it becomes a marker."""
         return self._plain.encode(text, add_special_tokens=False).ids
-
-    def describe(self, doc: ToolDoc) -> str:
-        return describe(doc, self.max_doc_words)
 
     def cut(self, text: str) -> str:
         """`text` without its middle when it is longer than `max_result_tokens`: recovery texts stand at the end."""

@@ -19,31 +19,24 @@ class Demonstration(NamedTuple):
     mask: list[int]
 
 
-def demonstrations(
-    env: Environment,
-    tasks: Sequence[Task],
-    codec: Codec,
-    interface: InterfaceState = InterfaceState(),
-    max_tokens: int = 0,
-) -> list[Demonstration]:
+def demonstrations(env: Environment, tasks: Sequence[Task], codec: Codec, max_tokens: int = 0) -> list[Demonstration]:
     """Play every task by its gold program, one step a call, then the end of the turn, shown as a rollout would show it.
 
-    With `interface` items the prompt and the errors show them. A demonstration longer than `max_tokens` (0: no limit)
-    ends with the last action that fits; one without any action is left out, and so is a task that gold calls do not
-    serve. Raises ParamError for a task that is not a training task: demonstrations of others would leak what is
-    evaluated.
+    A demonstration longer than `max_tokens` (0: no limit) ends with the last action that fits; one without any action
+    is left out, and so is a task that gold calls do not serve. Raises ParamError for a task that is not a training
+    task: demonstrations of others would leak what is evaluated.
     """
     made = []
     for task in tasks:
         if task.split != "train":
             raise ParamError("demonstration task", f"{task.task_id} ({task.split})", "only training tasks may be shown")
         if has_gold(env, task):
-            made.append(_cut(_play(env, task, codec, interface), max_tokens))
+            made.append(_cut(_play(env, task, codec), max_tokens))
     return [demonstration for demonstration in made if any(demonstration.mask)]
 
 
-def _play(env: Environment, task: Task, codec: Codec, interface: InterfaceState) -> Demonstration:
-    view = View(env, task, interface, "full" if interface.active else "off")
+def _play(env: Environment, task: Task, codec: Codec) -> Demonstration:
+    view = View(env, task, InterfaceState())
     session, demonstration = env.open(task), Demonstration([], [])
 
     def add(segment: list[int], trained: bool) -> None:

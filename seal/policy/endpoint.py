@@ -99,15 +99,9 @@ class EndpointPolicy(Policy):
         (path / "policy.json").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n")
 
     def _act(self, o: Observation, temperature: float, limits: Limits) -> Action:
-        answer = self._answer(
-            {
-                "model": self.params.model,
-                "messages": self.codec.messages(o.ids),
-                "temperature": temperature,
-                "max_tokens": limits.max_action_tokens,
-                "seed": request_seed(o.seed, o.turn, o.step),
-            }
-        )
+        seed = request_seed(o.seed, o.turn, o.step)
+        sampler = {"temperature": temperature, "max_tokens": limits.max_action_tokens, "seed": seed}
+        answer = self._answer({"model": self.params.model, "messages": self.codec.messages(o.ids), **sampler})
         if answer["finish"] == "overflow":
             return Action("", finish="overflow")
         stopped = answer["finish"] != "length"
@@ -123,7 +117,7 @@ class EndpointPolicy(Policy):
         try:
             return chat(self.server, request, _text_and_finish)
         except NoAnswer as error:
-            if "context" in error.said and "length" in error.said:  # vLLM, llama.cpp, OpenAI each say it so
+            if "context" in error.reply and "length" in error.reply:  # vLLM, llama.cpp, OpenAI each say it so
                 return {"text": "", "finish": "overflow"}
             raise
 
@@ -131,10 +125,8 @@ class EndpointPolicy(Policy):
 def _text_and_finish(choice: dict[str, Any]) -> dict[str, str]:
     """The text of a chat completion; calls that a server took out of it are put back."""
     message = choice["message"]
-    calls = [
-        Call(call["function"]["name"], json.loads(call["function"]["arguments"] or "{}"))
-        for call in message.get("tool_calls") or ()
-    ]
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    calls = [Call(function["name"], json.loads(function["arguments"] or "{}")) for function in functions]
     text = format_calls(tuple(calls), ByteCodec.format) if calls else message["content"] or ""
     return {"text": str(text), "finish": str(choice.get("finish_reason"))}
 

@@ -48,37 +48,37 @@ def steps_of(calls: Sequence[Call]) -> TurnScript:
     return tuple(tuple(calls[i : i + size]) for i in range(0, len(calls), size))
 
 
-def _drop(site: Site, rng: random.Random) -> TurnScript | None:
+def drop(site: Site, rng: random.Random) -> TurnScript | None:
     return () if len(site.task.turns[site.turn].gold) > 1 else None
 
 
-def _unknown_tool(site: Site, rng: random.Random) -> TurnScript | None:
+def unknown_tool(site: Site, rng: random.Random) -> TurnScript | None:
     return ((Call(f"{site.call.name}_{rng.choice(('now', 'all', 'v2'))}", site.call.arguments),),)
 
 
-def _malformed(site: Site, rng: random.Random) -> TurnScript | None:
+def malformed(site: Site, rng: random.Random) -> TurnScript | None:
     return (f"{site.call.name} (( ,, =",)
 
 
-def _missing_argument(site: Site, rng: random.Random) -> TurnScript | None:
+def missing_argument(site: Site, rng: random.Random) -> TurnScript | None:
     return ((without(site.call, rng.choice(sorted(site.call.arguments))),),) if site.call.arguments else None
 
 
-def _extra_argument(site: Site, rng: random.Random) -> TurnScript | None:
+def extra_argument(site: Site, rng: random.Random) -> TurnScript | None:
     return ((Call(site.call.name, {**site.call.arguments, "extra_option": "yes"}),),)
 
 
-def _wrong_type(site: Site, rng: random.Random) -> TurnScript | None:
+def wrong_type(site: Site, rng: random.Random) -> TurnScript | None:
     names = [name for name, value in sorted(site.call.arguments.items()) if retyped(value) is not None]
     return _changed(site, rng, names, retyped)
 
 
-def _altered_literal(site: Site, rng: random.Random) -> TurnScript | None:
+def altered_literal(site: Site, rng: random.Random) -> TurnScript | None:
     names = [name for name, value in sorted(site.call.arguments.items()) if altered(value) is not None]
     return _changed(site, rng, names, altered)
 
 
-def _stale_referent(site: Site, rng: random.Random) -> TurnScript | None:
+def stale_referent(site: Site, rng: random.Random) -> TurnScript | None:
     options = [
         (name, call.arguments[name])
         for turn in site.task.turns[: site.turn]
@@ -92,47 +92,43 @@ def _stale_referent(site: Site, rng: random.Random) -> TurnScript | None:
     return ((Call(site.call.name, {**site.call.arguments, name: value}),),)
 
 
-def _wrong_tool(site: Site, rng: random.Random) -> TurnScript | None:
+def wrong_tool(site: Site, rng: random.Random) -> TurnScript | None:
     others = site.other_calls()
     return ((rng.choice(others),),) if others else None
 
 
-def _repeated_failure(site: Site, rng: random.Random) -> TurnScript | None:
-    bad = _missing_argument(site, rng)
+def repeated_failure(site: Site, rng: random.Random) -> TurnScript | None:
+    bad = missing_argument(site, rng)
     return bad * 2 if bad else None
 
 
-def _recovered(site: Site, rng: random.Random) -> TurnScript | None:
-    bad = _missing_argument(site, rng)
+def recovered(site: Site, rng: random.Random) -> TurnScript | None:
+    bad = missing_argument(site, rng)
     return (*bad, (site.call,)) if bad else None
+
+
+def _by_name(*faults: Callable) -> dict[str, Callable]:
+    return {fault.__name__: fault for fault in faults}
 
 
 CallFault = Callable[[Site, random.Random], TurnScript | None]
 CALL_FAULTS: Mapping[str, CallFault] = {
-    "drop": _drop,
-    "unknown_tool": _unknown_tool,
-    "malformed": _malformed,
-    "missing_argument": _missing_argument,
-    "extra_argument": _extra_argument,
-    "wrong_type": _wrong_type,
-    "altered_literal": _altered_literal,
-    "stale_referent": _stale_referent,
-    "wrong_tool": _wrong_tool,
-    "repeated_failure": _repeated_failure,
-    "recovered": _recovered,  # no fault in the end: the control that must not be blamed
+    **_by_name(drop, unknown_tool, malformed, missing_argument, extra_argument, wrong_type),
+    **_by_name(altered_literal, stale_referent, wrong_tool, repeated_failure),
+    **_by_name(recovered),  # no fault in the end: the control that must not be blamed
 }
 
 
-def _empty(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
+def empty(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     return () if task.turns[turn].gold else None
 
 
-def _premature_end(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
+def premature_end(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     gold = task.turns[turn].gold
     return steps_of(gold[: rng.randrange(1, len(gold))]) if len(gold) > 1 else None
 
 
-def _swap(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
+def swap(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     gold = list(task.turns[turn].gold)
     if len(gold) < 2:
         return None
@@ -141,39 +137,31 @@ def _swap(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     return steps_of(gold)
 
 
-def _extra_call(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
+def extra_call(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     if not task.turns[turn].gold:
         return None
     others = Site(task, turn, 0).other_calls()
     return (*gold_script(task, turn), (rng.choice(others),)) if others else None
 
 
-def _spurious(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
+def spurious(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     past = [call for before in task.turns[:turn] for call in before.gold]
     return ((rng.choice(past),),) if past and not task.turns[turn].gold else None
 
 
-def _early(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
+def early(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     if task.turns[turn].gold or turn + 1 == len(task.turns) or not task.turns[turn + 1].gold:
         return None
     return gold_script(task, turn + 1)
 
 
-def _loop(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
+def loop(task: Task, turn: int, rng: random.Random) -> TurnScript | None:
     gold = task.turns[turn].gold
     return (*gold_script(task, turn), *(((gold[-1],),) * 64)) if gold else None
 
 
 TurnFault = Callable[[Task, int, random.Random], TurnScript | None]
-TURN_FAULTS: Mapping[str, TurnFault] = {
-    "empty": _empty,
-    "premature_end": _premature_end,
-    "swap": _swap,
-    "extra_call": _extra_call,
-    "spurious": _spurious,
-    "early": _early,
-    "loop": _loop,
-}
+TURN_FAULTS: Mapping[str, TurnFault] = _by_name(empty, premature_end, swap, extra_call, spurious, early, loop)
 
 
 def with_fault(task: Task, turn: int, kind: str, rng: random.Random) -> TurnScript | None:

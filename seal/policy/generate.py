@@ -24,6 +24,9 @@ NO_LOGITS = torch.empty(0, dtype=torch.long)  # one position a row is worse than
 SHARED_TOKENS = 128  # beginnings are shared in steps of so many: each length of them takes a pass of its own
 
 
+Caches = Sequence[PrefixCache | None]  # of each context, what was computed of its beginning; None keeps nothing
+
+
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """How outputs are sampled, and where they end: at any of `ends`, which is kept, or after `max_new_tokens`."""
@@ -40,7 +43,7 @@ def generate(
     contexts: Sequence[Sequence[int]],
     draws: torch.Tensor | None,
     decoding: Decoding,
-    caches: Sequence[PrefixCache | None] | None = None,
+    caches: Caches | None = None,
 ) -> tuple[list[list[int]], list[list[float]]]:
     """Continue every context (none empty).
 
@@ -109,19 +112,12 @@ def generate(
                 layer.select(live)
             alike = families([read[i] for i in rows.tolist()]) if alike else None
     model.train(was_training)
-    sizes = lengths.tolist()
-    return (
-        [row[:n] for row, n in zip(ids.tolist(), sizes, strict=True)],
-        [row[:n] for row, n in zip(logprobs.tolist(), sizes, strict=True)],
-    )
+    ids, logprobs, sizes = ids.tolist(), logprobs.tolist(), lengths.tolist()
+    return [ids[i][:n] for i, n in enumerate(sizes)], [logprobs[i][:n] for i, n in enumerate(sizes)]
 
 
 def sampled_actions(
-    model: torch.nn.Module,
-    codec: Codec,
-    observations: Sequence[Observation],
-    decoding: Decoding,
-    caches: Sequence[PrefixCache | None],
+    model: torch.nn.Module, codec: Codec, observations: Sequence[Observation], decoding: Decoding, caches: Caches
 ) -> list[Action]:
     """An output for each observation, by its own seed alone."""
     u, n = None, decoding.max_new_tokens

@@ -46,18 +46,12 @@ class HFPolicy(Policy):
 
     name = "hf"
 
-    def __init__(
-        self,
-        model: torch.nn.Module,
-        tokenizer: Any,
-        spec: HfParams,
-        base_digest: str,
-        batch: int = BATCH,
-        keep_tokens: int = 200_000,
-    ):
+    keep_tokens = 200_000
+
+    def __init__(self, model: torch.nn.Module, tokenizer: Any, spec: HfParams, base_digest: str, batch: int = BATCH):
         self.serve, self._served = spec.serve, ""
         self.model, self.tokenizer, self.spec = model.eval(), tokenizer, spec
-        self.base_digest, self.batch, self.keep_tokens = base_digest, batch, keep_tokens
+        self.base_digest, self.batch = base_digest, batch
         self.codec = ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
         self.format = self.codec.format
         if tokenizer.pad_token_id is None:  # trainers ask the tokenizer
@@ -161,13 +155,11 @@ def trained_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return dict(sorted((name, p) for name, p in model.named_parameters() if p.requires_grad))
 
 
-def new_hf(spec: HfParams, device: str = "auto", batch: int = BATCH, cache: Path | None = None) -> HFPolicy:
+def new_hf(spec: HfParams, device: str = "auto", batch: int = BATCH) -> HFPolicy:
     """A fresh policy on the spec's base. Raises DependencyError for a base that is not there, ParamError for one that
-    has no layers for a LoRA.
-
-    `cache`: folder for converted weights (default: $SEAL_CACHE, else ~/.cache/seal). `device`: auto, cpu, cuda, ...
+    has no layers for a LoRA. `device`: auto, cpu, cuda, ...
     """
-    model, tokenizer, digest = _load_base(spec, cache)
+    model, tokenizer, digest = _load_base(spec)
     if spec.train == "lora":
         from peft import LoraConfig, get_peft_model
 
@@ -187,18 +179,18 @@ def new_hf(spec: HfParams, device: str = "auto", batch: int = BATCH, cache: Path
     return HFPolicy(model, tokenizer, spec, digest, batch)
 
 
-def codec_at(path: Path, cache: Path | None = None) -> ChatCodec:
+def codec_at(path: Path) -> ChatCodec:
     """The codec of a policy directory; no weights are loaded. Raises as `load_hf`."""
     spec, _ = _read_about(path)
     with _base_errors(spec):
-        tokenizer = _tokenizer(spec, _base_source(spec, cache)[0])
+        tokenizer = _tokenizer(spec, _base_source(spec)[0])
     return ChatCodec(tokenizer, spec.max_result_tokens, spec.max_doc_words)
 
 
-def load_hf(path: Path, device: str = "auto", batch: int = BATCH, cache: Path | None = None) -> HFPolicy:
+def load_hf(path: Path, device: str = "auto") -> HFPolicy:
     """Open a policy directory. Raises ArtifactError when a file is broken, or when the base has other weights now."""
     spec, about = _read_about(path)
-    policy = new_hf(spec, device, batch, cache)
+    policy = new_hf(spec, device)
     if policy.base_digest != about["base_digest"]:
         other = f"{spec.base} is not the base this policy was trained on"
         raise ArtifactError("base of hf policy", other, "install the version it was trained on, or start anew")
@@ -237,12 +229,12 @@ def _restore(policy: HFPolicy, path: Path) -> None:
         raise ArtifactError("hf policy", f"{file}: {len(state)} tensors, not those that are trained", RESTORE)
 
 
-def _load_base(spec: HfParams, cache: Path | None) -> tuple[torch.nn.Module, Any, str]:
+def _load_base(spec: HfParams) -> tuple[torch.nn.Module, Any, str]:
     """Model in the spec's dtype, tokenizer, and a digest of the weights."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    where, digest = _base_source(spec, cache)
+    where, digest = _base_source(spec)
     if not digest and Path(spec.base).is_dir():
         digest = _folder_digest(Path(spec.base))
     logging.disable_progress_bar()
@@ -254,15 +246,18 @@ def _load_base(spec: HfParams, cache: Path | None) -> tuple[torch.nn.Module, Any
     return model, tokenizer, digest or getattr(model.config, "_commit_hash", None) or spec.revision
 
 
-def _base_source(spec: HfParams, cache: Path | None) -> tuple[str | Path, str]:
-    """What transformers opens, and the digest of a base that had to be converted ("" for others)."""
+def _base_source(spec: HfParams) -> tuple[str | Path, str]:
+    """What transformers opens, and the digest of a base that had to be converted ("" for others).
+
+    Converted weights are kept in $SEAL_CACHE (~/.cache/seal where it is not set).
+    """
     if spec.base != SMOLLM2:
         return spec.base, ""
     from seal.policy.gguf import convert, file_digest, find_gguf
 
     source = find_gguf()
     digest = file_digest(source)
-    root = cache or Path(os.environ.get("SEAL_CACHE") or Path.home() / ".cache" / "seal")
+    root = Path(os.environ.get("SEAL_CACHE") or Path.home() / ".cache" / "seal")
     return convert(source, root / f"smollm2-{digest[:16]}"), digest
 
 

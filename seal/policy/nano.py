@@ -103,12 +103,8 @@ class NanoPolicy(Policy):
         """Write the policy directory: policy.json, config.json, model.safetensors. Byte-stable."""
         path.mkdir(parents=True, exist_ok=True)
         (path / "policy.json").write_text(json.dumps({"kind": "nano", "hash": self.hash}, sort_keys=True) + "\n")
-        config = self.model.config
-        shape = {
-            "layers": config.num_hidden_layers,
-            "width": config.hidden_size,
-            "context": config.max_position_embeddings,
-        }
+        of = self.model.config
+        shape = {"layers": of.num_hidden_layers, "width": of.hidden_size, "context": of.max_position_embeddings}
         (path / "config.json").write_text(json.dumps(shape, sort_keys=True) + "\n")
         save_file(shared_weights(self.model), path / "model.safetensors")
 

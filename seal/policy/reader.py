@@ -123,8 +123,8 @@ class Agent:
 
 def noted_docs(domain: Domain, names: Sequence[str], known: set[Rule]) -> list[ToolDoc]:
     """Bare docs of the tools, with the notes of the known rules."""
-    told = [fact for fact in hidden_facts(domain) if _rule(fact) in known]
-    return [bare_doc(domain[name], told) for name in names]
+    facts = [fact for fact in hidden_facts(domain) if _rule(fact) in known]
+    return [bare_doc(domain[name], facts) for name in names]
 
 
 def demonstration(rng: random.Random, codec: WordCodec, max_turns: int, max_tools: int) -> tuple[list[int], list[int]]:

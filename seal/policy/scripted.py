@@ -32,8 +32,8 @@ class GoldPolicy(Policy):
         return gold_script(o.task, o.turn)
 
     def _text(self, script: TurnScript, step: int) -> str:
-        said = script[step] if step < len(script) else ()
-        return said if isinstance(said, str) else format_calls(said, self.format)
+        output = script[step] if step < len(script) else ()
+        return output if isinstance(output, str) else format_calls(output, self.format)
 
 
 class FaultyPolicy(GoldPolicy):

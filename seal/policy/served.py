@@ -23,6 +23,11 @@ from seal.settings.policies import ServeParams
 if TYPE_CHECKING:
     from seal.policy.hf import HFPolicy
 
+# The plain distribution, whatever the model's own defaults say; and all of it as token ids.
+PLAIN = {"top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+PLAIN |= dict.fromkeys(("presence_penalty", "frequency_penalty"), 0.0)
+AS_IDS = {"logprobs": 0, "return_token_ids": True, "skip_special_tokens": False, "add_special_tokens": False}
+
 Output = tuple[tuple[int, ...], tuple[float, ...]]  # ids and their logprobs
 
 
@@ -36,24 +41,9 @@ def outputs(
     name, server = load_adapter(policy, served), _server(policy.serve)
 
     def one(o: Observation) -> Output:
-        request = {
-            "model": name,
-            "prompt": list(o.ids),
-            "max_tokens": n,
-            "temperature": temperature,
-            "top_p": 1.0,
-            "top_k": -1,
-            "min_p": 0.0,
-            "repetition_penalty": 1.0,
-            "presence_penalty": 0.0,
-            "frequency_penalty": 0.0,
-            "seed": request_seed(o.seed, o.turn, o.step),
-            "stop_token_ids": list(policy.codec.end_ids),
-            "logprobs": 0,
-            "return_token_ids": True,
-            "skip_special_tokens": False,
-            "add_special_tokens": False,
-        }
+        request = {"model": name, "prompt": list(o.ids), "max_tokens": n, "stop_token_ids": list(policy.codec.end_ids)}
+        sampler = {"temperature": temperature, "seed": request_seed(o.seed, o.turn, o.step)}
+        request |= {**sampler, **PLAIN, **AS_IDS}
         return _output(server.ask("completions", request), request)
 
     with ThreadPoolExecutor(policy.serve.parallel) as pool:
@@ -117,5 +107,5 @@ def _command(serve: ServeParams, path: str, body: dict[str, Any], done_already: 
     try:
         _server(serve).ask(path, body, read=bytes)
     except NoAnswer as error:
-        if done_already not in error.said:
+        if done_already not in error.reply:
             raise

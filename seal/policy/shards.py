@@ -17,10 +17,7 @@ from typing import Any
 from seal.core.errors import ParamError
 
 REQUEST = "ACCELERATE_USE_FSDP"  # set by the launcher, as are the others
-UNSUPPORTED = {
-    "FSDP_OFFLOAD_PARAMS": "--fsdp_offload_params",
-    "FSDP_ACTIVATION_CHECKPOINTING": "--fsdp_activation_checkpointing",
-}
+UNSUPPORTED = ("FSDP_OFFLOAD_PARAMS", "FSDP_ACTIVATION_CHECKPOINTING")
 
 
 def requested() -> bool:
@@ -29,9 +26,9 @@ def requested() -> bool:
         return False
     if (version := os.environ.get("FSDP_VERSION", "1")) != "2":
         raise ParamError("FSDP version of the launch", version, "give --fsdp_version 2")
-    for variable, option in UNSUPPORTED.items():
+    for variable in UNSUPPORTED:
         if _set(variable):
-            raise ParamError(f"{option} of the launch", "true", "leave it out: it is not built")
+            raise ParamError(f"--{variable.lower()} of the launch", "true", "leave it out: it is not built")
     return True
 
 

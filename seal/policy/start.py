@@ -12,7 +12,7 @@ from seal.env.base import Environment
 from seal.settings.policies import POLICIES, HfParams
 from seal.settings.typed import read
 
-Progress = Callable[[dict[str, float]], None]
+Progress = Callable[[dict[str, float]], None] | None
 
 
 def write_start(
@@ -20,7 +20,7 @@ def write_start(
     env: Environment | None,
     path: Path,
     seed: int = 0,
-    on_progress: Progress | None = None,
+    on_progress: Progress = None,
     resume_dir: Path | None = None,
 ) -> list[float]:
     """Write the directory of a fresh policy; returns the losses of its warm start, if it has one.
@@ -33,8 +33,8 @@ def write_start(
     params = read(POLICIES[kind], spec, "policy")
     if kind == "scripted":
         path.mkdir(parents=True, exist_ok=True)
-        said = {key: value for key, value in params if value != ()}
-        (path / "policy.json").write_text(json.dumps(said, sort_keys=True) + "\n")
+        given = {key: value for key, value in params if value != ()}
+        (path / "policy.json").write_text(json.dumps(given, sort_keys=True) + "\n")
         return []
     if kind == "endpoint":
         from seal.policy.endpoint import EndpointPolicy
@@ -52,12 +52,7 @@ def write_start(
 
 
 def _write_hf(
-    params: HfParams,
-    env: Environment | None,
-    path: Path,
-    seed: int,
-    on_progress: Progress | None,
-    resume_dir: Path | None,
+    params: HfParams, env: Environment | None, path: Path, seed: int, on_progress: Progress, resume_dir: Path | None
 ) -> list[float]:
     from seal.policy.demonstrations import demonstrations
     from seal.policy.hf import new_hf

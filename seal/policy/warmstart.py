@@ -35,9 +35,8 @@ def warm_start(
     Raises ParamError without sequences or parameters to train.
     """
     if not sequences:
-        raise ParamError(
-            "warm start demonstrations", "none", "choose training tasks whose demonstrations fit the context"
-        )
+        remedy = "choose training tasks whose demonstrations fit the context"
+        raise ParamError("warm start demonstrations", "none", remedy)
     if not trained(model):
         raise ParamError("warm start", "the policy has nothing to train", "set policy.train to lora or full")
     optimizer, steps = adamw(model, params.lr), params.steps

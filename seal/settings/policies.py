@@ -110,9 +110,5 @@ class HfParams(Settings):
 
 
 UNTRAINED = frozenset({"endpoint", "scripted"})  # kinds without weights here
-POLICIES: Mapping[str, type[Settings]] = {
-    "nano": NanoParams,
-    "hf": HfParams,
-    "endpoint": EndpointParams,
-    "scripted": ScriptedParams,
-}
+_KINDS = (NanoParams, HfParams, EndpointParams, ScriptedParams)
+POLICIES: Mapping[str, type[Settings]] = {params.model_fields["kind"].default: params for params in _KINDS}

@@ -22,9 +22,8 @@ class AnyStart(Start):
     "The policy, by its `kind`."
 
 
-Environments = create_model(
-    "Environments", **{name: (kind | None, None) for name, kind in ENVS.items()}, __base__=Settings
-)
+_ENTRIES = {name: (kind | None, None) for name, kind in ENVS.items()}
+Environments = create_model("Environments", **_ENTRIES, __base__=Settings)
 
 
 class File(Settings):

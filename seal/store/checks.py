@@ -35,10 +35,8 @@ _RERUN = "the stage that wrote it is wrong, or the file was edited: run the stag
 
 def vocabulary(name: str) -> dict[str, tuple[str, ...]]:
     """Column -> allowed words, of one table."""
-    return {
-        column: words for (table, column), words in VOCABULARY.items()
-        if table in ("*", name) and column in TABLES[name].names
-    }  # fmt: skip
+    names = TABLES[name].names
+    return {column: words for (of, column), words in VOCABULARY.items() if of in ("*", name) and column in names}
 
 
 def check(table: pa.Table, name: str) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from seal.core.errors import ArtifactError, ContractError
 from seal.core.types import Json
-from seal.store.checks import check, vocabulary
+from seal.store.checks import vocabulary
 from seal.store.expectations import AT_LEAST_ONE_ROW, GROUPS, MAY_LACK, RANGES, claims_of
 from seal.store.files import read_json
 from seal.store.schemas import TABLES
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-__all__ = ["check", "validate_round"]
 Row = dict[str, Json]
 SAMPLE = 5  # failing rows that an error shows
 
@@ -101,10 +100,8 @@ class _Validator:
             suite.add_expectation(getattr(self._gx.expectations, e.kind)(**e.arguments, meta={"number": number}))
         asset = self._source.add_dataframe_asset(dataset)
         batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
-        key = list(TABLES[name].key)
-        found = batch.validate(
-            suite, result_format={"result_format": "COMPLETE", "unexpected_index_column_names": key}
-        ).to_json_dict()
+        detail = {"result_format": "COMPLETE", "unexpected_index_column_names": list(TABLES[name].key)}
+        found = batch.validate(suite, result_format=detail).to_json_dict()
         by_number = {result["expectation_config"]["meta"]["number"]: result for result in found["results"]}
         return [by_number[number] for number in range(len(expectations))]
 
@@ -143,9 +140,8 @@ def _policy_hash(parent: Path) -> str:
     try:
         return read_json(path)["policy_hash"]
     except (KeyError, TypeError):
-        raise ArtifactError(
-            "metrics", f"{path}: without policy_hash", "run the parent's evaluate stage again"
-        ) from None
+        remedy = "run the parent's evaluate stage again"
+        raise ArtifactError("metrics", f"{path}: without policy_hash", remedy) from None
 
 
 def _known(con: "duckdb.DuckDBPyConnection", group: str) -> frozenset[str]:
@@ -177,15 +173,8 @@ def _column(name: str, kind: pa.DataType) -> str:
 
 def _row(round_id: str, dataset: str, expectation: Expectation, n: int, result: Mapping[str, Any]) -> Row:
     failing = result["result"].get("unexpected_count") or int(not result["success"])
-    return {
-        "round": round_id,
-        "dataset": dataset,
-        "expectation": expectation.says,
-        "columns": ", ".join(expectation.columns),
-        "rows": n,
-        "failing": failing,
-        "success": bool(result["success"]),
-    }
+    about = {"dataset": dataset, "expectation": expectation.says, "columns": ", ".join(expectation.columns)}
+    return {"round": round_id, **about, "rows": n, "failing": failing, "success": bool(result["success"])}
 
 
 def _error(row: Row, result: Mapping[str, Any], failed: Sequence[Row]) -> ContractError:

@@ -25,10 +25,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         partial.mkdir(parents=True)
     try:
         yield partial
-        old = path.with_name(f"{path.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        if path.exists():
-            os.replace(path, old)
+        old = _set_aside(path)
         os.replace(partial, path)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
@@ -40,11 +37,16 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
 def forget(folder: Path) -> None:
     """Remove a folder as a whole: a kill in between leaves nothing in its place that would be read."""
+    shutil.rmtree(_set_aside(folder), ignore_errors=True)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Give a folder, if it is there, the name that it has while it is removed; that name."""
     old = folder.with_name(f"{folder.name}.old")
     shutil.rmtree(old, ignore_errors=True)  # of a killed run
     if folder.exists():
         os.replace(folder, old)
-    shutil.rmtree(old, ignore_errors=True)
+    return old
 
 
 @contextmanager

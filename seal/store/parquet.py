@@ -14,15 +14,8 @@ from seal.core.errors import REMAKE, ArtifactError
 from seal.store.files import atomic_file
 
 ROW_GROUP = 122_880  # rows; DuckDB's own size, one thread reads one group
-_OPTIONS = {
-    "compression": "zstd",
-    "compression_level": 3,
-    "use_dictionary": True,
-    "write_statistics": True,
-    "version": "2.6",
-    "data_page_version": "1.0",
-    "store_schema": True,
-}
+_OPTIONS = {"compression": "zstd", "compression_level": 3, "version": "2.6", "data_page_version": "1.0"}
+_OPTIONS |= dict.fromkeys(("use_dictionary", "write_statistics", "store_schema"), True)
 
 
 def write_parquet(path: Path, table: pa.Table, sort: Sequence[str] = ()) -> None:

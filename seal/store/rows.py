@@ -63,16 +63,11 @@ def task_of(row: Row) -> Task:
 
 def trajectory_row(r: Rollout, task: Task | None) -> Row:
     """Without its task, category and n_turns are null."""
-    return {
-        **fields_of(r, _ROLLOUT),
-        "category": task.category if task else None,
-        "interface_mode": r.mode,
-        "dropped_item": r.dropped,
-        "n_turns": len(task.turns) if task else None,
-        "n_turns_reached": max((step.turn for step in r.steps), default=-1) + 1,
-        "n_steps": len(r.steps),
-        "n_tokens": sum(r.tokens.loss_mask),
-    }
+    of_task = {"category": task.category if task else None, "n_turns": len(task.turns) if task else None}
+    interface = {"interface_mode": r.mode, "dropped_item": r.dropped}
+    reached = max((step.turn for step in r.steps), default=-1) + 1
+    counts = {"n_turns_reached": reached, "n_steps": len(r.steps), "n_tokens": sum(r.tokens.loss_mask)}
+    return {**fields_of(r, _ROLLOUT), **of_task, **interface, **counts}
 
 
 def rollout_of(row: Row, steps: Sequence[Step], tokens: Tokens) -> Rollout:
@@ -128,15 +123,9 @@ def diagnosis_of(row: Row) -> Diagnosis:
 
 def item_row(item: Any, count: Callable[[str], int], uplift: Mapping[str, Json]) -> Row:
     """`item`: seal.interface.state.Item; `uplift`: its row of seal.evolve.uplift, or nothing."""
-    return {
-        **fields_of(item, _ITEM),
-        "item": item.id,
-        "place": item.where,
-        "tokens": count(item.text),
-        "label": str(item.label),
-        "evidence": to_json(item.evidence),
-        **{name: uplift.get(name) for name in TABLES["interface_items"].optional},
-    }
+    own = {"item": item.id, "place": item.where, "tokens": count(item.text), "label": str(item.label)}
+    measured = {name: uplift.get(name) for name in TABLES["interface_items"].optional}
+    return {**fields_of(item, _ITEM), **own, "evidence": to_json(item.evidence), **measured}
 
 
 def fields_of(noun: Any, names: Sequence[str]) -> Row:

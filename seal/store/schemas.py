@@ -52,11 +52,7 @@ OF_ROUND = {
     "train": (*OF_TRAINING, "weights", "replay"),
     "evaluate": (*OF_PLAY, *OF_JUDGES, "evaluations", "validation"),
 }
-OF_START = {
-    "diagnose": ("profile",),
-    "train": ("replay",),
-    "evaluate": (*OF_PLAY, *OF_JUDGES, "evaluations"),
-}
+OF_START = {"diagnose": ("profile",), "train": ("replay",), "evaluate": (*OF_PLAY, *OF_JUDGES, "evaluations")}
 
 # table -> its key, then its columns in order, each with its type as Arrow names it; NULL: may be null
 _DECLARED = {

@@ -130,11 +130,8 @@ def outcomes_of(path: Path) -> dict[str, tuple[bool, float]]:
 
 def rows_of_verdicts(verdicts: Mapping[str, Iterable[Verdict]], round_id: str, phase: str) -> list[Row]:
     """A row a user turn; `verdicts` goes by rollout id."""
-    return [
-        {"round": round_id, "phase": phase, "rollout_id": rollout_id, **nouns.verdict_row(verdict)}
-        for rollout_id, found in verdicts.items()
-        for verdict in found
-    ]
+    key = {"round": round_id, "phase": phase}
+    return [{**key, "rollout_id": id_, **nouns.verdict_row(v)} for id_, found in verdicts.items() for v in found]
 
 
 def verdicts_of(folder: Path, rollouts: Iterable[Rollout] | None = None) -> dict[str, list[Verdict]]:

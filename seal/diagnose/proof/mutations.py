@@ -82,10 +82,8 @@ def wrong_type(p: Place) -> TurnScript | None:
 
 def altered_literal(p: Place) -> TurnScript | None:
     """Another value than the one the user gave, that nothing in the world and nothing that was said bears."""
-    known = [
-        n for n in sorted(p.call.arguments) if (p.call.name, n, "enum") not in p.facts and p.is_said(p.bare(p.call, n))
-    ]
-    name = p.pick(known)
+    free = [n for n in sorted(p.call.arguments) if (p.call.name, n, "enum") not in p.facts]
+    name = p.pick([n for n in free if p.is_said(p.bare(p.call, n))])
     if not name:
         return None
     old = p.bare(p.call, name)

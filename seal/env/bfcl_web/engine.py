@@ -28,7 +28,7 @@ class Engine:
         try:
             found = server.ask("", query=query, read=_organic_results)
         except NoAnswer as error:
-            message = error.said if error.status == 200 else error.reason
+            message = error.reply if error.status == 200 else error.reason
             if error.status >= 300:
                 message = f"{error.status} Error: {responses.get(error.status, 'Unknown')}"
             return {"error": message.partition(" for url:")[0].replace(self.key, "***")}

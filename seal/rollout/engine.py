@@ -10,6 +10,7 @@ from seal.interface.state import InterfaceState
 from seal.policy.base import Action, Limits, Policy
 from seal.rollout.episode import Episode, Request
 from seal.rollout.play_cache import PlayCache
+from seal.tools.names import check_names
 
 __all__ = ["Limits", "PlayRun", "Request", "play"]
 
@@ -43,8 +44,12 @@ def play(
 ) -> list[Rollout]:
     """Play every request to its end; rollouts come in the order of the requests.
 
-    A rollout that fails is a rollout with a stop reason; only faults of the code or the configuration raise.
+    A rollout that fails is a rollout with a stop reason; only faults of the code or the configuration raise: such as
+    tools that cannot be called in the policy's format.
     """
+    tasks = {request.task.task_id: request.task for request in requests}.values()
+    docs = {doc.name: doc for task in tasks for doc in env.docs(task, len(task.turns) - 1)}
+    check_names(docs.values(), policy.format)
     rollouts: list[Rollout] = []
     # An environment of processes bounds how many live at once, and so does the memory of a policy with long contexts.
     batch = min(n for n in (run.batch, env.live_sessions, policy.live_episodes(limits)) if n is not None)

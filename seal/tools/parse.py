@@ -17,7 +17,7 @@ from typing import Any, Literal
 from seal.core.errors import ParamError
 from seal.core.types import Call, CallError, Json, Parsed
 from seal.tools import repair
-from seal.tools.literal import MAX_TEXT, NotACall, call_of, storable, tree_of
+from seal.tools.literal import MAX_TEXT, NotACall, call_of, masked, storable, tree_of
 from seal.tools.schema import Signature, coerce, signature_of
 
 Found = tuple[list[Call], list[CallError]]
@@ -25,7 +25,8 @@ OnRepair = repair.OnRepair | None  # called with the name of each repair; None: 
 MAX_PIECES = 1000  # calls of one output that are read: a bound on time
 END_OF_TURN = "done"  # of the words format
 END_OF_THOUGHT = "</think>"  # what stands before it is no part of the answer, as officially
-_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*")  # of the words format, beside the names that there are
+_ANY_NAME = re.compile(r"""[^\s\x00-\x1f()\[\]{}<>"'`,;=\\]{1,256}""")  # MCP's names, and whatever else is one word
 _CALL_START = re.compile(r"[A-Za-z_][\w.]*\s*\(")
 _ASIDE = re.compile(r"\w+\s+\(")  # "Done (see above).": prose, unless it reads as a call
 _GAP = re.compile(r"[\s;]*")
@@ -52,25 +53,25 @@ def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "l
 
 
 def _pythonic(text: str, signature: Signature, on_repair: OnRepair) -> Found:
-    body = text.strip("` \t\r\n")
-    found = _call_list(body, signature, on_repair)
+    body, odd = masked(text.strip("` \t\r\n"), signature)
+    found = _call_list(body, odd, signature, on_repair)
     if on_repair is None or found[0]:
         return found
     for mend, name in ((repair.calls_on_lines, repair.SEPARATORS), (repair.call_list_in, repair.SURROUNDING)):
         inner = mend(body)
-        if inner and inner != body and (again := _call_list(inner, signature, on_repair))[0]:
+        if inner and inner != body and (again := _call_list(inner, odd, signature, on_repair))[0]:
             on_repair(name)
             return again
     return found
 
 
-def _call_list(body: str, signature: Signature, on_repair: OnRepair) -> Found:
+def _call_list(body: str, odd: dict[str, str], signature: Signature, on_repair: OnRepair) -> Found:
     if not body.startswith("[") and not _CALL_START.match(body):
         return [], []
     # The official decoder adds what is missing of the outer brackets.
     whole = f"{'' if body.startswith('[') else '['}{body}{'' if body.endswith(']') else ']'}"
     try:
-        tree = tree_of(whole)
+        tree = tree_of(whole, odd)
     except NotACall as error:
         if _ASIDE.match(body):
             return [], []
@@ -151,7 +152,7 @@ def _words(text: str, signature: Signature, on_repair: OnRepair) -> Found:
 
     def read(part: str) -> Call:
         name, *pairs = part.split() or [""]
-        if not _NAME.fullmatch(name):
+        if name not in signature and not _NAME.fullmatch(name):
             raise NotACall("syntax", f"no tool name in {part.strip()[:60]!r}")
         types, arguments = signature.get(name, {}), {}
         for pair in pairs:
@@ -227,7 +228,7 @@ def _call_of_json(value: Json, keys: tuple[str, ...], on_repair: OnRepair) -> Ca
     if not isinstance(value, dict):
         raise NotACall("not_object", f"a call must be an object, not {type(value).__name__}")
     name = value.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _ANY_NAME.fullmatch(name):
         raise NotACall("bad_name", f"{str(name)[:60]!r} is no tool name")
     arguments = next((value[key] for key in keys if key in value), {})
     if on_repair and isinstance(arguments, str):

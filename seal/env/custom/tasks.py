@@ -16,7 +16,7 @@ from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.custom.plain_json import to_json
 from seal.settings.params import load_yaml
 from seal.settings.typed import Settings, read
-from seal.tools.literal import NotACall, call_of, tree_of
+from seal.tools.literal import NotACall, call_of, masked, tree_of
 from seal.tools.schema import signature_of
 
 TEST_SHARE, DEV_SHARE = 1 / 3, 1 / 5  # of all scenarios; of those that are left
@@ -170,7 +170,8 @@ def _call(place: str, written: Json, known: Mapping[str, ToolDoc]) -> Call:
     remedy = 'write it as tool(name="value"), with literal arguments'
     if isinstance(written, str):
         try:
-            return call_of(tree_of(written), signature_of(list(known.values())))
+            signature = signature_of(list(known.values()))
+            return call_of(tree_of(*masked(written, signature)), signature)
         except NotACall as error:
             raise ParamError(place, f"{written}: {error}", remedy) from None
     if isinstance(written, Mapping) and set(written) <= {"name", "arguments"} and isinstance(written.get("name"), str):

@@ -60,9 +60,11 @@ def _tool(entry: Any) -> tuple[str, dict[str, str]]:
 
 def _properties(parameters: Any) -> dict[str, str]:
     properties = parameters.get("properties") or {} if isinstance(parameters, Mapping) else None
-    if not isinstance(properties, Mapping) or not all(isinstance(spec, Mapping) for spec in properties.values()):
+    whole = (Mapping, bool, type(None))  # true: anything
+    if not isinstance(properties, Mapping) or not all(isinstance(spec, whole) for spec in properties.values()):
         raise ParamError("tool parameters", repr(parameters)[:80], 'write {"properties": {"parameter": {"type": ...}}}')
-    return {name: str(spec.get("type", "")) for name, spec in properties.items()}
+    kinds = {name: spec.get("type") if isinstance(spec, Mapping) else "" for name, spec in properties.items()}
+    return {name: kind if isinstance(kind, str) else "" for name, kind in kinds.items()}
 
 
 def coerce(value: str, kind: str) -> Json:

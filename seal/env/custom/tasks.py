@@ -16,6 +16,7 @@ from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.custom.plain_json import to_json
 from seal.settings.params import load_yaml
 from seal.settings.typed import Settings, read
+from seal.tools.json_schema import fields
 from seal.tools.literal import NotACall, call_of, masked, tree_of
 from seal.tools.schema import signature_of
 
@@ -160,8 +161,8 @@ def _gold(task: str, number: int, turn: TurnEntry, known: Mapping[str, ToolDoc])
         call = _call(place, written, known)
         if call.name not in known:
             raise ParamError(place, call.name, f"no such tool in this task; there are: {', '.join(known)}")
-        params = {param.name for param in known[call.name].params}
-        if unknown := [name for name in call.arguments if name not in params]:
+        params, _, takes_others = fields(known[call.name].schema)
+        if unknown := [name for name in call.arguments if name not in params and not takes_others]:
             raise ParamError(place, f"{call.name}({unknown[0]}=...)", f"its parameters: {', '.join(params) or 'none'}")
         yield call
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from seal.core.errors import ParamError
 from seal.core.types import Call, Param, ToolDoc
-from seal.tools.literal import masked
-from seal.tools.names import check_names
+from seal.tools.carried import check_names
+from seal.tools.names import marked
 from seal.tools.parse import READERS, format_calls, parse
 
 NAMES = ("github/create_issue", "get-weather", "calendar.respond", "3d", "größe", "-list", "ﬁle", "class", "a:b")
@@ -63,7 +63,7 @@ def test_a_name_that_a_format_cannot_carry_is_one_error(name, format):
     with pytest.raises(ParamError, match=rf"call format {format}: {re.escape(name)}\(from(?s:.*)rename it"):
         check_names([doc("fine"), doc(name)], format)
     with pytest.raises(ParamError, match="a b"):
-        check_names([doc("fine", ("a b",))], "pythonic")
+        check_names([doc("fine", ("a b",))], "words")
     check_names([doc("fine", ("a b",))], "openai")
 
 
@@ -72,5 +72,5 @@ def test_looking_for_names_takes_linear_time(piece):
     import time
 
     text, start = piece * (1_000_000 // len(piece)), time.process_time()
-    masked(text, {"a-b": {"c-d": ""}})
+    marked(text, {"a-b": {"c-d": ""}})
     assert time.process_time() - start < 2

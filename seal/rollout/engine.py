@@ -10,7 +10,7 @@ from seal.interface.state import InterfaceState
 from seal.policy.base import Action, Limits, Policy
 from seal.rollout.episode import Episode, Request
 from seal.rollout.play_cache import PlayCache
-from seal.tools.names import check_names
+from seal.tools.carried import check_names
 
 __all__ = ["Limits", "PlayRun", "Request", "play"]
 

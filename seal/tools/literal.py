@@ -2,26 +2,18 @@
 
 import ast
 import math
-import re
-import unicodedata
 import warnings
-from collections.abc import Mapping
-from keyword import iskeyword
+from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 
 from seal.core.types import Call, Json
+from seal.tools.names import plain
 from seal.tools.schema import Signature
 
 MAX_TEXT = 100_000  # characters of one policy output
 MAX_DEPTH = 40
 TOO_LONG = 10**4300  # an integer of more digits cannot be written as text again
 NO_NAMES: Mapping[str, Json] = MappingProxyType({})
-_TOKEN = re.compile(  # a text, closed or not, or what may be a name and what follows it; nothing is read twice
-    r"""'{3}(?:[^\\]|\\.)*?(?:'{3}|\Z)|"{3}(?:[^\\]|\\.)*?(?:"{3}|\Z)|'(?:[^'\\\n]|\\.)*+'?|"(?:[^"\\\n]|\\.)*+"?"""
-    r"""|([^\s()\[\]{}"'`,;=]++)(\(|\s*+=)?+""",
-    re.DOTALL,
-)
-_ANY_NAME = re.compile(r"[\w$@][\w$@./:-]*")
 
 
 class NotACall(ValueError):
@@ -33,52 +25,16 @@ class NotACall(ValueError):
         self.kind = kind
 
 
-def masked(text: str, signature: Signature) -> tuple[str, dict[str, str]]:
-    """The text with names that Python has no word for (`github/create_issue(`, `from=`) as plain ones; those -> names.
-
-    The signature says which names there are; an empty one, that there may be any.
-    """
-    tools = {name for name in signature if is_odd(name)}
-    keys = {key for parameters in signature.values() for key in parameters if is_odd(key)}
-    if signature and not tools and not keys:
-        return text, {}
-    plain: dict[str, str] = {}
-    stem = "_" * (1 + max(map(len, re.findall("_+", text)), default=0))  # stands nowhere in the text
-
-    def put(match: re.Match) -> str:
-        name, after = match[1], match[2]
-        known = after and (name in (tools if after == "(" else keys) if signature else _is_any(name))
-        return f"{plain.setdefault(name, f'{stem}{len(plain)}_')}{after}" if known else match[0]
-
-    found = _TOKEN.sub(put, text)
-    return found, {mask: name for name, mask in plain.items()}
-
-
-def is_odd(name: str) -> bool:
-    """Whether Python cannot write a name, or would read it as another one."""
-    return not name.isidentifier() or iskeyword(name) or unicodedata.normalize("NFKC", name) != name
-
-
-def _is_any(name: str) -> bool:
-    return is_odd(name) and _ANY_NAME.fullmatch(name) is not None
-
-
-def tree_of(text: str, odd: Mapping[str, str] = MappingProxyType({})) -> ast.expr:
-    """The expression a text holds; `odd`: plain names -> names that were masked. Raises NotACall(syntax)."""
+def tree_of(text: str) -> ast.expr:
+    """The expression a text holds. Raises NotACall(syntax)."""
     if len(text) > MAX_TEXT:
         raise NotACall("syntax", f"longer than {MAX_TEXT} characters")
     try:
         with warnings.catch_warnings():  # on odd escapes and the like: no business of who runs this
             warnings.simplefilter("ignore")
-            tree = ast.parse(text.strip(), mode="eval").body
+            return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NotACall("syntax", "not a Python expression") from None  # Python's own words change with its version
-    for node in ast.walk(tree) if odd else ():
-        if isinstance(node, ast.Name):
-            node.id = odd.get(node.id, node.id)
-        elif isinstance(node, ast.keyword):
-            node.arg = odd.get(node.arg, node.arg)
-    return tree
 
 
 def literal(node: ast.expr, names: Mapping[str, Json] = NO_NAMES) -> Json:
@@ -143,10 +99,21 @@ def call_of(node: ast.expr, signature: Signature, names: Mapping[str, Json] = NO
         raise NotACall("positional", f"{name} takes {len(order)} known positional arguments, got {len(node.args)}")
     for parameter, value in zip(order, node.args, strict=False):
         arguments[parameter] = literal(value, names)
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            raise NotACall("not_literal", "** is no literal argument")
-        if keyword.arg in arguments:
-            raise NotACall("duplicate_argument", f"{name} got {keyword.arg} twice")
-        arguments[keyword.arg] = literal(keyword.value, names)
+    known = signature.get(name, ()) if signature else None
+    for key, value in (pair for keyword in node.keywords for pair in _pairs(keyword, known)):
+        if key in arguments:
+            raise NotACall("duplicate_argument", f"{name} got {key} twice")
+        arguments[key] = literal(value, names)
     return Call(name, arguments)
+
+
+def _pairs(keyword: ast.keyword, known: Container[str] | None) -> Iterable[tuple[str, ast.expr]]:
+    """What a keyword gives: one value, or as `**{"first name": value}` those whose names can be written in no other
+    way. `known`: the tool's parameters, None where any may be."""
+    if keyword.arg is not None:
+        return [(keyword.arg, keyword.value)]
+    keys = keyword.value.keys if isinstance(keyword.value, ast.Dict) else [None]
+    said = [key.value if isinstance(key, ast.Constant) else None for key in keys]
+    if not all(isinstance(key, str) and not plain(key) and (known is None or key in known) for key in said):
+        raise NotACall("not_literal", "** is no literal argument")
+    return zip(said, keyword.value.values, strict=True)

@@ -1,5 +1,6 @@
 """The little of a tool schema that reading and judging a call need: parameter order and types."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -75,6 +76,13 @@ def coerce(value: str, kind: str) -> Json:
         return int(value)
     if kind in ("number", "float") and _NUMBER.fullmatch(value) and isfinite(float(value)):
         return float(value)
+    if value.startswith(('"', "[", "{")):  # what no bare word can hold is JSON
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        if isinstance(found, str) or (_TYPES.get(kind) and fits(found, kind)):
+            return found
     return value
 
 

@@ -17,7 +17,8 @@ from seal.env.custom.plain_json import to_json
 from seal.settings.params import load_yaml
 from seal.settings.typed import Settings, read
 from seal.tools.json_schema import fields
-from seal.tools.literal import NotACall, call_of, masked, tree_of
+from seal.tools.literal import NotACall, call_of, tree_of
+from seal.tools.names import marked, name_again
 from seal.tools.schema import signature_of
 
 TEST_SHARE, DEV_SHARE = 1 / 3, 1 / 5  # of all scenarios; of those that are left
@@ -172,7 +173,10 @@ def _call(place: str, written: Json, known: Mapping[str, ToolDoc]) -> Call:
     if isinstance(written, str):
         try:
             signature = signature_of(list(known.values()))
-            return call_of(tree_of(*masked(written, signature)), signature)
+            text, names = marked(written, signature)
+            tree = tree_of(text)
+            name_again(tree, names)
+            return call_of(tree, signature)
         except NotACall as error:
             raise ParamError(place, f"{written}: {error}", remedy) from None
     if isinstance(written, Mapping) and set(written) <= {"name", "arguments"} and isinstance(written.get("name"), str):

@@ -19,20 +19,25 @@ SCHEMAS = {
     "anything": {"type": "object", "properties": {"a": True, "b": None}},
     "javascript": {"type": "object", "properties": {"y": {"pattern": "^(?<y>[0-9]+)$"}, "l": {"pattern": "\\p{L}"}}},
     "nothing": {"type": "object", "properties": None, "required": None},
+    "php": {"type": "object", "properties": [], "required": []},
     "dangling": {"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}, "b": {"$ref": "http://x.invalid/y"}}},
     "open": {"type": "object", "additionalProperties": {"type": "integer"}},
     "illegal": {"type": "object", "properties": {"a": {"type": "float"}}},
     "no_object": {"type": "string"},
 }
+NO_ANSWER = "answers_oddly"
 OUTPUT = {"broken_output": {"type": "float"}}
 
 
 def listed() -> list[dict]:
     tools = [{"name": name, "description": "d", "inputSchema": schema} for name, schema in SCHEMAS.items()]
+    tools += [{"name": NO_ANSWER, "title": 5, "annotations": [], "description": None}, {"name": None}, "no tool"]
     return tools + [{"name": n, "inputSchema": {"type": "object"}, "outputSchema": s} for n, s in OUTPUT.items()]
 
 
 def called(params: dict) -> dict:
+    if params["name"] == NO_ANSWER:
+        return {"content": "text"}
     said = json.dumps([params["name"], params.get("arguments") or {}], ensure_ascii=False)
     return {"content": [{"type": "text", "text": said}], "structuredContent": {"said": said}}
 

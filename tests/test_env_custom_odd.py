@@ -23,7 +23,7 @@ from seal.verify.turns import verify
 
 pytest.importorskip("mcp")
 sys.path.insert(0, str(ROOT / "tests"))
-from mcp_odd import SCHEMAS
+from mcp_odd import NO_ANSWER, SCHEMAS
 
 COMMAND = [sys.executable, str(ROOT / "tests" / "mcp_odd.py")]
 LEFT_OUT = ("illegal", "no_object")
@@ -60,6 +60,7 @@ def test_calls_go_through_or_are_refused_by_the_field(odd):
         ("anything", {"a": 1, "b": [{}]}),
         ("javascript", {"y": "12", "l": "é"}),
         ("nothing", {}),
+        ("php", {}),
         ("dangling", {"a": 1, "b": "x"}),
         ("broken_output", {}),
     ):
@@ -79,9 +80,16 @@ def test_calls_go_through_or_are_refused_by_the_field(odd):
         assert doc is None or schema_faults(Call(name, arguments), doc)
 
 
+def test_an_answer_of_another_shape_is_an_error_result(odd):
+    session = odd.open(odd.tasks()[0])
+    result = session.call(Call(NO_ANSWER, {}))
+    assert result.error_kind == "other" and "not MCP's" in result.raw
+    assert session.call(Call("mail", {"from": "x"})).error_kind == ""
+
+
 def test_an_illegal_schema_costs_its_tool_alone(odd):
     names = [doc.name for doc in odd.tools.docs]
-    assert names == [*(name for name in SCHEMAS if name not in LEFT_OUT), "broken_output"]
+    assert names == [*(name for name in SCHEMAS if name not in LEFT_OUT), NO_ANSWER, "broken_output"]
     assert set(odd.tools.illegal) == set(LEFT_OUT)
 
 
@@ -89,7 +97,7 @@ def test_docs_are_shown_in_full_and_exported_unchanged(odd):
     docs = {doc.name: doc for doc in odd.tools.docs}
     assert describe(docs["list_schedules"], 8) == "list_schedules(query_model?: {status: open|closed, limit?: int}) d"
     exported = {tool["name"]: tool["inputSchema"] for tool in mcp_tools(odd.tools.docs, InterfaceState())["tools"]}
-    for name in set(docs) - {"broken_output", "nothing"}:
+    for name in set(docs) - {"broken_output", "nothing", "php", NO_ANSWER}:
         assert exported[name] == SCHEMAS[name]
     with pytest.raises(ParamError, match="calendar.respond"):
         openai_tools([docs["mail"], docs["calendar.respond"]], InterfaceState())

@@ -1,6 +1,6 @@
 """JSON Schema as tools really write it: mended for the `jsonschema` library, which checks calls, and shown in one line.
 
-Mended: a keyword that is null says nothing, a null subschema takes anything, a reference to what is not there (or to
+Mended: a keyword that is null (or PHP's empty map, a list) says nothing, a null subschema takes anything, a reference to what is not there (or to
 another document: nothing is fetched) is no rule, and neither is a pattern that the `regex` library cannot read.
 """
 
@@ -69,7 +69,7 @@ def violations(schema: Json, arguments: Mapping[str, Json]) -> list[Violation]:
         return []
     try:
         errors = list(_validator(json.dumps(schema)).iter_errors(json.loads(json.dumps(arguments))))
-    except (Unresolvable, RecursionError):  # a reference to itself
+    except (Unresolvable, RecursionError, ArithmeticError):  # a reference to itself; a number that no float holds
         return []
     places: dict[Any, list[ValidationError]] = {}
     for error in errors:
@@ -182,7 +182,7 @@ def _mended(schema: Json, root: Json) -> Json:
     for key, value in schema.items():
         if key == "$id" or (key == "$schema" and not isinstance(value, str)):
             continue
-        if value is None and key not in ("default", "const"):
+        if (value is None and key not in ("default", "const")) or (value == [] and key in _OF_NAMES):
             continue
         if key in ("$ref", "$dynamicRef") and at(root, value) is None:
             continue

@@ -10,11 +10,11 @@ PLAIN: Json = {"type": "object"}  # what the SDK gets to read in the place of ea
 class AsSent:
     """A transport, or its stream of messages, that keeps the input schemas of `tools/list` as the server wrote them.
 
-    Output schemas are left out: results are read as text.
+    Of a tool the SDK gets to read what is used here: its name and description. Results are read as text.
     """
 
-    def __init__(self, inner: Any, schemas: dict[str, Json] | None = None):
-        self._inner, self.schemas = inner, {} if schemas is None else schemas
+    def __init__(self, inner: Any, schemas: dict[str, Json]):
+        self._inner, self.schemas = inner, schemas
 
     async def __aenter__(self) -> Any:
         entered = await self._inner.__aenter__()
@@ -33,11 +33,13 @@ class AsSent:
         item = await self._inner.__anext__()
         result = getattr(getattr(item, "message", None), "result", None)
         tools = result.get("tools") if isinstance(result, dict) else None
-        for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict) and isinstance(tool.get("name"), str) and "inputSchema" in tool:
-                self.schemas[tool["name"]] = tool["inputSchema"]
-                tool["inputSchema"] = PLAIN
-                tool.pop("outputSchema", None)
+        if isinstance(tools, list):
+            named = [tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+            self.schemas.update({tool["name"]: tool.get("inputSchema", PLAIN) for tool in named})
+            result["tools"] = [
+                {"name": tool["name"], "description": str(tool.get("description") or ""), "inputSchema": PLAIN}
+                for tool in named
+            ]
         return item
 
     async def aclose(self) -> None:

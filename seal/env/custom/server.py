@@ -95,6 +95,7 @@ class Server:
         """(text, error kind, whether the server goes on)."""
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED
+        from pydantic import ValidationError
 
         try:
             found = await asyncio.wait_for(client.call_tool(name, arguments), self._params.seconds)
@@ -105,6 +106,8 @@ class Server:
                 return ENDED, "other", False
             text = f"error: {error}"
             return text, error_kind(text) or "other", True
+        except (ValidationError, RuntimeError) as error:  # an answer of another shape than MCP's
+            return f"error: the server's answer is not MCP's: {str(error)[:200]}", "other", True
         text = "\n".join(getattr(block, "text", f"[{block.type}]") for block in found.content)
         text = text or json.dumps(found.structured_content, ensure_ascii=False)
         return text, (error_kind(f"error: {text}") or "other") if found.is_error else "", True

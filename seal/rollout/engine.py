@@ -57,7 +57,8 @@ def play(
     for start in range(0, len(requests), batch):
         part = requests[start : start + batch]
         wanted = [(r.rollout_id, r.task.task_id, r.sample, r.seed, r.mode, r.dropped, r.start_turn) for r in part]
-        decided_by = policy_hash, interface.hash, limits, temperature, wanted
+        read = [r.parse for r in part if r.parse != "strict"]
+        decided_by = policy_hash, interface.hash, limits, temperature, [*wanted, *read]
         episodes = [Episode(env, policy, policy_hash, request, interface) for request in part]
         if run.cache and (cached := run.cache.read(*decided_by)) is not None:
             for episode, actions in zip(episodes, cached, strict=True):

@@ -7,17 +7,13 @@ another document: nothing is fetched) is no rule, and neither is a pattern that 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-import regex
-from jsonschema import Draft202012Validator, SchemaError, ValidationError
-from jsonschema.exceptions import best_match
-from jsonschema.validators import extend, validator_for
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from seal.core.types import Json
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 _OF_NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items", "additionalItems", "contains", "not"}) | {
@@ -54,6 +50,8 @@ def mended(schema: Json) -> Json:
 
 def fault(schema: Json) -> str:
     """Why a schema is not legal, in few words; "" where it is."""
+    from jsonschema import SchemaError
+
     try:
         _validator(json.dumps(schema))
     except SchemaError as error:
@@ -65,6 +63,9 @@ def fault(schema: Json) -> str:
 
 def violations(schema: Json, arguments: Mapping[str, Json]) -> list[Violation]:
     """What the schema forbids of these arguments, the worst of each first; nothing where it is not legal itself."""
+    from jsonschema.exceptions import best_match
+    from referencing.exceptions import Unresolvable
+
     if fault(schema):
         return []
     try:
@@ -209,6 +210,10 @@ def _compiles(pattern: str) -> bool:
 @lru_cache(512)
 def _validator(text: str) -> Any:
     """Raises SchemaError. No remote reference is fetched."""
+    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema.validators import extend, validator_for
+    from referencing import Registry
+
     schema = mended(json.loads(text))
     kinds = schema.get("type", "object") if isinstance(schema, Mapping) else ""
     if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
@@ -218,7 +223,10 @@ def _validator(text: str) -> Any:
     return extend(kind, {"pattern": _pattern})(schema, registry=Registry())
 
 
-def _pattern(validator: Any, pattern: str, value: Json, schema: Json) -> Iterator[ValidationError]:
+def _pattern(validator: Any, pattern: str, value: Json, schema: Json) -> "Iterator[ValidationError]":
+    import regex
+    from jsonschema import ValidationError
+
     try:
         wrong = isinstance(value, str) and not regex.search(pattern, value, timeout=_MATCH_SECONDS)
     except (regex.error, TimeoutError):
@@ -227,7 +235,7 @@ def _pattern(validator: Any, pattern: str, value: Json, schema: Json) -> Iterato
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
-def _violation(error: ValidationError) -> Violation:
+def _violation(error: "ValidationError") -> Violation:
     path: Sequence[Any] = list(error.absolute_path)
     if error.validator == "required" and isinstance(error.validator_value, list):
         path = [*path, *[name for name in error.validator_value if name not in error.instance][:1]]

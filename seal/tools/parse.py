@@ -317,7 +317,7 @@ def _call_of_json(value: Json | NotACall, on_repair: OnRepair) -> Call:
 def _arguments(value: dict[str, Json], on_repair: OnRepair) -> Json:
     """What a call gives its tool, wherever it stands; elsewhere than it should is an error, or mended."""
     keys = [k for k in _OWN if k in value]
-    keys += [k for k in _OTHERS if isinstance(inner := value.get(k), dict) or str(inner).lstrip().startswith("{")]
+    keys += [key for key in _OTHERS if isinstance(inner := value.get(key), dict) or _object_as_text(inner)]
     filled = [key for key in keys if value[key] not in _NONE]
     if len(filled) > 1:
         raise NotACall("misplaced", f"arguments under {filled[0]} and under {filled[1]}")
@@ -331,3 +331,7 @@ def _arguments(value: dict[str, Json], on_repair: OnRepair) -> Json:
         raise NotACall("misplaced", f"arguments under {filled[0] if filled else str(next(iter(flat)))[:60]}")
     on_repair(repair.ELSEWHERE)
     return value[filled[0]] if filled else flat
+
+
+def _object_as_text(value: Json) -> bool:
+    return isinstance(value, str) and value.lstrip().startswith("{")

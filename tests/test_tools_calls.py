@@ -140,6 +140,7 @@ def test_a_call_quoted_in_a_broken_one_never_runs(format, text, mode):
         ({"name": "w", "args": {"p": "a"}}, None, {"p": "a"}),
         ({"name": "w", "input": {"p": "a"}, "id": "c1", "type": "tool_use"}, None, {"p": "a"}),
         ({"name": "w", "arguments": None, "kwargs": {"p": "a"}}, None, {"p": "a"}),
+        ({"name": "w", "args": '{"p": "a"}'}, None, {"p": "a"}),
         ({"name": "w", "p": "a"}, None, {"p": "a"}),
         ({"name": "w", "id": "o1"}, None, {"id": "o1"}),  # may well be what the tool asks for
         ({"name": "w", "input": "a"}, None, {"input": "a"}),

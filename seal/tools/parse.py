@@ -24,6 +24,8 @@ from seal.tools.schema import Signature, coerce, signature_of
 
 Found = tuple[list[Call], list[CallError]]
 OnRepair = repair.OnRepair | None  # called with the name of each repair; None: strict, nothing is repaired
+Reader = Callable[[str, Signature, OnRepair], Found]
+TYPED = ("pythonic", "words")  # formats that need a schema; in JSON arguments have their names and types
 MAX_PIECES = 1000  # calls of one output that are read: a bound on time
 END_OF_TURN = "done"  # of the words format
 END_OF_THOUGHT = "</think>"  # what stands before it is no part of the answer, as officially
@@ -39,7 +41,7 @@ _TAG = re.compile(
     re.DOTALL,
 )
 _OWN = ("arguments", "parameters")  # keys of arguments that every reader knows
-_OTHERS = ("args", "input", "params", "kwargs")  # an object under one of them are arguments, too
+_OTHERS = ("args", "input", "params", "kwargs")  # an object under one of them is arguments, too
 _ENTRY = ("id", "type", "index", "call_id", "status")  # what a server writes beside the name
 _ENTRY_TYPES = ("function", "tool_call", "function_call", "tool_use")
 _NONE = (None, "", "null", {})
@@ -58,20 +60,14 @@ def parse(text: str, format: str, schema: Any = None, mode: Literal["strict", "l
     if len(text) > MAX_TEXT:
         calls, errors = [], [CallError("syntax", f"longer than {MAX_TEXT} characters")]
     else:
-        reader, signature = READERS[format], signature_of(schema)
-        answer = text
-        if END_OF_THOUGHT in text:
-            shown = {  # as names of parameters, too
-                tool: {name.replace(END_OF_THOUGHT, _STAND_IN): kind for name, kind in parameters.items()}
-                for tool, parameters in signature.items()
-            }
-            answer = _answer(text, lambda said: reader(said, shown, _heedless if mode == "lenient" else None))
+        reader, signature = READERS[format], signature_of(schema) if format in TYPED else {}
+        answer = _answer(text, reader, signature, mode == "lenient") if END_OF_THOUGHT in text else text
         calls, errors = reader(answer, signature, repairs.append if mode == "lenient" else None)
     ends = not calls and (not errors or (mode == "strict" and format != "words"))
     return Parsed(tuple(calls), tuple(errors), ends, tuple(dict.fromkeys(repairs)))
 
 
-def _answer(text: str, read: Callable[[str], Found]) -> str:
+def _answer(text: str, reader: Reader, signature: Signature, lenient: bool) -> str:
     """What follows the thought: the longest end of the text whose own ends of thought are all data of its calls."""
     ends = [] if text.lstrip().startswith(START_OF_THOUGHT) else [text]
     while END_OF_THOUGHT in text and len(ends) <= MAX_MARKERS:
@@ -82,7 +78,10 @@ def _answer(text: str, read: Callable[[str], Found]) -> str:
         if not markers:
             return end
         if any(sign in before for sign in "({="):
-            calls, _ = read(end.replace(END_OF_THOUGHT, _STAND_IN))
+            shown = {
+                tool: {n.replace(END_OF_THOUGHT, _STAND_IN): t for n, t in p.items()} for tool, p in signature.items()
+            }
+            calls, _ = reader(end.replace(END_OF_THOUGHT, _STAND_IN), shown, _heedless if lenient else None)
             if json.dumps([dict(call.arguments) for call in calls]).count(_STAND_IN) == markers:
                 return end
     return text.rpartition(END_OF_THOUGHT)[2]
@@ -230,7 +229,7 @@ def _words(text: str, signature: Signature, on_repair: OnRepair) -> Found:
     return _collect(text.split(" ; "), read)
 
 
-READERS: dict[str, Callable[[str, Signature, OnRepair], Found]] = {
+READERS: dict[str, Reader] = {
     "pythonic": _pythonic,
     "qwen_xml": _qwen_xml,
     "llama_json": _llama_json,
@@ -317,7 +316,8 @@ def _call_of_json(value: Json | NotACall, on_repair: OnRepair) -> Call:
 
 def _arguments(value: dict[str, Json], on_repair: OnRepair) -> Json:
     """What a call gives its tool, wherever it stands; elsewhere than it should is an error, or mended."""
-    keys = [k for k in _OWN if k in value] + [k for k in _OTHERS if isinstance(value.get(k), dict)]
+    keys = [k for k in _OWN if k in value]
+    keys += [key for key in _OTHERS if isinstance(inner := value.get(key), dict) or _object_as_text(inner)]
     filled = [key for key in keys if value[key] not in _NONE]
     if len(filled) > 1:
         raise NotACall("misplaced", f"arguments under {filled[0]} and under {filled[1]}")
@@ -331,3 +331,7 @@ def _arguments(value: dict[str, Json], on_repair: OnRepair) -> Json:
         raise NotACall("misplaced", f"arguments under {filled[0] if filled else str(next(iter(flat)))[:60]}")
     on_repair(repair.ELSEWHERE)
     return value[filled[0]] if filled else flat
+
+
+def _object_as_text(value: Json) -> bool:
+    return isinstance(value, str) and value.lstrip().startswith("{")

@@ -42,7 +42,7 @@ def signature_of(schema: Any) -> Signature:
 
 
 def _parameters(entry: Any) -> dict[str, str]:
-    if isinstance(entry, Mapping):
+    if isinstance(entry, dict | Mapping):  # a dict first: of an abstract class it takes long to tell
         return {str(name): str(kind) for name, kind in entry.items()}
     if isinstance(entry, Sequence) and not isinstance(entry, str):
         return {str(name): "" for name in entry}

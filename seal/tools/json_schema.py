@@ -1,7 +1,7 @@
 """JSON Schema as tools really write it: mended for the `jsonschema` library, which checks calls, and shown in one line.
 
-Mended: a keyword that is null (or PHP's empty map, a list) says nothing, a null subschema takes anything, a reference to
-what is not there (or to another document: nothing is fetched) is no rule, and neither is a pattern that the `regex`
+Mended: a keyword that is null (or PHP's empty map, a list) says nothing, a null subschema takes anything, a reference
+to what is not there (or to another document: nothing is fetched) is no rule, and neither is a pattern that the `regex`
 library cannot read.
 """
 

@@ -80,7 +80,7 @@ CUE_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One documented parameter. `type` is a JSON-schema type name."""
+    """One documented parameter. `type` is a JSON-schema type name; `shape`: in one line what that leaves out."""
 
     name: str
     type: str = "string"
@@ -88,6 +88,7 @@ class Param:
     description: str = ""
     enum: tuple[Json, ...] = ()
     default: Json = None
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,16 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ToolDoc:
-    """What the policy sees of a tool. `notes`: rules that its bare doc tells; the interface adds to them."""
+    """What the policy sees of a tool. `notes`: rules that its bare doc tells; the interface adds to them.
+
+    `schema`: the JSON schema of its arguments as its owner wrote it, where there is one.
+    """
 
     name: str
     description: str
     params: tuple[Param, ...] = ()
     notes: tuple[Note, ...] = ()
+    schema: Json = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

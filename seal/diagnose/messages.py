@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from seal.core.types import Call, CallError, Json, Param, Result, Step, ToolDoc
+from seal.core.types import Call, CallError, Json, Result, Step, ToolDoc
+from seal.tools.docs import tool_doc as doc_of
 from seal.tools.error_kinds import error_kind
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -76,19 +77,12 @@ def tool_doc(tool: Json) -> ToolDoc:
     name = _name(function, "a tool")
     schema = next((function[key] for key in ("parameters", "input_schema", "inputSchema") if function.get(key)), {})
     schema = _checked(_decoded(schema), dict, f"the schema of {name}")
-    required = _checked(schema.get("required") or [], list, f"required of {name}")
+    _checked(schema.get("required") or [], list, f"required of {name}")
     properties = _checked(schema.get("properties") or {}, dict, f"properties of {name}")
-    params = tuple(_param(key, spec, key in required, name) for key, spec in properties.items())
-    return ToolDoc(name, _words(function.get("description")), params)
-
-
-def _param(key: str, spec: Json, required: bool, tool: str) -> Param:
-    """A union of types, or a schema that is not of one type, accepts anything here."""
-    spec = {} if isinstance(spec, bool) else _checked(spec, dict, f"{tool}.{key}")
-    kind = spec.get("type")
-    enum = tuple(_checked(spec.get("enum") or [], list, f"enum of {tool}.{key}"))
-    kind = kind if isinstance(kind, str) else "any"
-    return Param(key, kind, required, _words(spec.get("description")), enum, spec.get("default"))
+    for key, spec in properties.items():
+        spec = _checked({} if isinstance(spec, bool | None) else spec, dict, f"{name}.{key}")
+        _checked(spec.get("enum") or [], list, f"enum of {name}.{key}")
+    return doc_of(name, _words(function.get("description")), schema)
 
 
 def _read(talk: _Talk, message: Mapping[str, Json]) -> None:

@@ -53,7 +53,8 @@ def doc_of(name: str, tool: Callable[..., Any]) -> ToolDoc:
             schema["default"] = to_json(parameter.default)
         properties[key] = {**schema, **({"description": descriptions[key]} if descriptions.get(key) else {})}
     words = " ".join(filter(None, (docstring.short_description, docstring.long_description)))
-    return tool_doc(name, words, {"properties": properties, "required": required, "$defs": shared})
+    schema = {"type": "object", "properties": properties, "required": required}
+    return tool_doc(name, words, {**schema, "$defs": shared} if shared else schema)
 
 
 def bind(call: Call, tool: Callable[..., Any]) -> dict[str, Any]:
@@ -77,7 +78,9 @@ def bind(call: Call, tool: Callable[..., Any]) -> dict[str, Any]:
         except ValidationError as error:
             first = error.errors()[0]
             kind = "wrong_type" if first["type"].endswith("_type") else "invalid_value"
-            raise Refused(kind, f"argument {name}: {first['msg']}") from None
+            kind = "missing_argument" if first["type"] == "missing" else kind
+            place = ".".join(map(str, (name, *first["loc"])))
+            raise Refused(kind, f"argument {place}: {first['msg']}") from None
     return bound
 
 

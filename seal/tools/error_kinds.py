@@ -62,11 +62,18 @@ _BEGINNINGS = (
     r"connection (?:refused|reset|error|failed|aborted|closed|timed)",
     rf"(?:http(?:/\d(?:\.\d)?)?|status(?: code)?:?) ?[45]\d\d\b|[45]\d\d\b\W{{1,3}}{_REASONS}",
     r"<?tool_use_error",
+    r"(?:(?:an?|the) )?(?:permission|syntax|validation|type|value|pars(?:e|ing)|network|connection|internal|runtime|tool|api"
+    r"|execution|database|query|import|key|auth\w*|request|unexpected|unknown|critical|fatal|undefined) (?:error|exception)",
+    r"[\w.]{1,60}: (?:bad|invalid|no|cannot|could not|not|missing|failed|unknown|unable)\b",
+    r"no (?:\w{1,30} ){1,4}(?:named|called|with (?:the )?(?:id|name|key)|provided|specified|given|selected|supplied|open)\b",
 )
 _BEGINS = re.compile(rf"^\W{{0,30}}(?:{'|'.join(_BEGINNINGS)})", re.IGNORECASE)
 # What a line of a short text says anywhere, unless it is said of something else.
 _SAYINGS = (
     r"(?:was|were|is|are|be|could) not (?:be )?found",
+    r"(?:was|were|is|has|have)(?:n't| not) (?:been )?(?:executed|sent|run|applied|saved|performed|able|processed|completed"
+    r"|updated|created|connected|initiali[sz]ed|configured|installed|accessible|allowed|valid)\b",
+    r"not (?:of type|(?:in|within|inside) (?:the |your )?(?:workspace|allow|range|scope|project)|a (?:file|directory|number))",
     r"not found(?=[^\w\s]|\s{0,9}$| (?:in|on|for|at|or|with|as)\b)",
     r"(?:does|do|did)(?: not|n't) (?:exist|have|match|support)",
     r"not (?:an? )?(?:valid|recogni[sz]ed|allowed|permitted|approved|authori[sz]ed|supported|implemented|registered"
@@ -82,10 +89,17 @@ _SAYINGS = (
     r"can(?:no|')t be\b|could(?:n't| not) (?:be|find|open|read|parse|connect)",
     r"(?:connection|request) (?:was )?(?:refused|reset|aborted)|missing \d+ required|unexpected keyword",
     r"(?:status|error) code:? ?[45]\d\d|[45]\d\d (?:client|server) error|insufficient (?:funds|balance|perm|privil)",
-    r"(?:was|is|been) (?:denied|rejected|blocked|refused)",
-    r"(?:denied|rejected|cancelled|canceled|declined|blocked) by (?:the )?(?:user|policy|human)",
+    r"(?:was|is|been) (?:denied|rejected|blocked|refused|interrupted|killed|disabled|expired|locked|unavailable|unreachable)",
+    r"(?:denied|rejected|cancell?ed|declined|blocked|interrupted) (?:by|because|due)\b",
+    r"user (?:has )?(?:denied|rejected|declined|refused|cancell?ed)\b|(?:token|session|key|link) (?:has |is )?expired",
+    r"(?:search|request|operation|command|execution|tool|task|call) (?:was|has been) cancell?ed",
+    r"contain(?:s|ed) (?:\w{1,20} )?errors?\b|expected .{1,60}(?:,| but) (?:got|received|found)\b|usage: [\w./-]{1,60} [<\[-]",
+    r"exceeds\b|(?:limit|quota) (?:was |has been )?(?:exceeded|reached)|returned (?:no|nothing)\b|no replacement",
+    r"(?:parameter|argument|field|value|query|path|content|input) (?:was|is) (?:empty|missing|null|blank|incorrect|wrong)",
+    r"(?:is|are|was) too (?:large|long|short|big|small|many)\b|please (?:try again|provide|specify|retry|fix|check)\b",
 )
 _SAYS = re.compile(rf"\b(?:{'|'.join(_SAYINGS)})", re.IGNORECASE)
+_SHELL = re.compile(r"^[\w./-]{1,60}: .+")  # cat: a: No such file
 _OF_ELSE = re.compile(
     r"\b(?:no|not|without|0|zero|never|if|when|unless|whether|how|why|what|which|returns?|raises?|throws?|throw|except|catch"
     r"|def|log(?:ged|ger|s)?|print|once|should)\b",
@@ -246,7 +260,7 @@ def _message(item: Mapping[str, Json], heard: bool) -> str | None:
         return str(detail)
     if isinstance(detail, str) and len(item) == 1:
         return detail
-    said = [item[key] for key in _MESSAGES[: 4 if len(item) > 1 else None] if isinstance(item.get(key), str)]
+    said = [item[key] for key in (_MESSAGES[:4] if len(item) > 1 else (*_MESSAGES, "status")) if isinstance(item.get(key), str)]
     return next((words for words in said if heard and len(item) <= 3 and _hears(words)), None)
 
 
@@ -260,7 +274,7 @@ def _hears(text: str) -> bool:
     last = tail.rpartition("\n")[2]
     if _TRACE in text and re.match(r"[\w.]{0,200}(?:Error|Exception|Interrupt|Exit)\b", last):
         return True
-    return len(text) <= _SHORT and any(_says(line) for line in {text[:_WINDOW].partition("\n")[0], last})
+    return len(text) <= _SHORT and any(_says(line) for line in [text[:_WINDOW].partition("\n")[0], *_SHELL.findall(last)])
 
 
 def _begins(text: str) -> bool:

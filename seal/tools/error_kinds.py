@@ -65,9 +65,10 @@ _BEGINNINGS = (
     r"(?:(?:an?|the) )?(?:permission|syntax|validation|type|value|pars(?:e|ing)|network|connection|internal|runtime|tool|api"
     r"|execution|database|query|import|key|auth\w*|request|unexpected|unknown|critical|fatal|undefined) (?:error|exception)",
     r"[\w.]{1,60}: (?:bad|invalid|no|cannot|could not|not|missing|failed|unknown|unable)\b",
-    r"no (?:\w{1,30} ){1,4}(?:named|called|with (?:the )?(?:id|name|key)|provided|specified|given|selected|supplied|open)\b",
+    r"no (?:\w{1,30} ){1,4}(?:named|called|with (?:the )?(?:id|name|key)|provided|specified|selected|supplied|open)\b",
+    r"(?:kindly|please|ran into|pass|specify|provide|supply|enter|add|choose) \w",
 )
-_BEGINS = re.compile(rf"^\W{{0,30}}(?:{'|'.join(_BEGINNINGS)})", re.IGNORECASE)
+_BEGINS = re.compile(rf"^[\s\W]{{0,9}}[❌✗✘⛔]|^\W{{0,30}}(?:{'|'.join(_BEGINNINGS)})", re.IGNORECASE)
 # What a line of a short text says anywhere, unless it is said of something else.
 _SAYINGS = (
     r"(?:was|were|is|are|be|could) not (?:be )?found",
@@ -94,7 +95,10 @@ _SAYINGS = (
     r"user (?:has )?(?:denied|rejected|declined|refused|cancell?ed)\b|(?:token|session|key|link) (?:has |is )?expired",
     r"(?:search|request|operation|command|execution|tool|task|call) (?:was|has been) cancell?ed",
     r"contain(?:s|ed) (?:\w{1,20} )?errors?\b|expected .{1,60}(?:,| but) (?:got|received|found)\b|usage: [\w./-]{1,60} [<\[-]",
-    r"exceeds\b|(?:limit|quota) (?:was |has been )?(?:exceeded|reached)|returned (?:no|nothing)\b|no replacement",
+    r"exceeds\b|(?:limit|quota) (?:was |has been )?exceeded|returned (?:nothing|no (?:result|output|response|data))\b|no replacement",
+    r"(?:is|are|was|were|does|do|did)(?: not|n't) (?:(?:currently|yet) )?(?:an?|in|of|one|part|accept\w*|config\w+|read-only|contain"
+    r"|appear|belong|correspond|fit|reachable|writable|readable|unique|available|loaded|set)\b",
+    r"(?:is|are) missing\b|requires (?:an?|at least|exactly|either|one|the)\b|can(?:not)? only (?:be|contain|have)|only the .{1,40} can be",
     r"(?:parameter|argument|field|value|query|path|content|input) (?:was|is) (?:empty|missing|null|blank|incorrect|wrong)",
     r"(?:is|are|was) too (?:large|long|short|big|small|many)\b|please (?:try again|provide|specify|retry|fix|check)\b",
 )
@@ -102,7 +106,7 @@ _SAYS = re.compile(rf"\b(?:{'|'.join(_SAYINGS)})", re.IGNORECASE)
 _SHELL = re.compile(r"^[\w./-]{1,60}: .+")  # cat: a: No such file
 _OF_ELSE = re.compile(
     r"\b(?:no|not|without|0|zero|never|if|when|unless|whether|how|why|what|which|returns?|raises?|throws?|throw|except|catch"
-    r"|def|log(?:ged|ger|s)?|print|once|should)\b",
+    r"|def|log(?:ged|ger|s)?|print|once|should|truncated)\b",
     re.IGNORECASE,
 )
 _EXITED = re.compile(

@@ -66,7 +66,9 @@ _BEGINNINGS = (
     r"|execution|database|query|import|key|auth\w*|request|unexpected|unknown|critical|fatal|undefined) (?:error|exception)",
     r"[\w.]{1,60}: (?:bad|invalid|no|cannot|could not|not|missing|failed|unknown|unable)\b",
     r"no (?:\w{1,30} ){1,4}(?:named|called|with (?:the )?(?:id|name|key)|provided|specified|selected|supplied|open)\b",
-    r"(?:kindly|please|ran into|pass|specify|provide|supply|enter|add|choose) \w",
+    r"(?:kindly|please|ran into|pass|specify|provide|supply|enter|add|choose|received (?:an? )?(?:invalid|no|unexpected)) \w",
+    r"(?:unexpected|missing|incorrect|wrong|duplicate|ambiguous|conflicting|not enough|too (?:many|few)|insufficient) ['\"\w]",
+    r"no (?:\w{1,30} ){0,2}(?:data|response|reply|body|permission|access|connection)\b",
 )
 _BEGINS = re.compile(rf"^[\s\W]{{0,9}}[❌✗✘⛔]|^\W{{0,30}}(?:{'|'.join(_BEGINNINGS)})", re.IGNORECASE)
 # What a line of a short text says anywhere, unless it is said of something else.
@@ -94,7 +96,8 @@ _SAYINGS = (
     r"(?:denied|rejected|cancell?ed|declined|blocked|interrupted) (?:by|because|due)\b",
     r"user (?:has )?(?:denied|rejected|declined|refused|cancell?ed)\b|(?:token|session|key|link) (?:has |is )?expired",
     r"(?:search|request|operation|command|execution|tool|task|call) (?:was|has been) cancell?ed",
-    r"contain(?:s|ed) (?:\w{1,20} )?errors?\b|expected .{1,60}(?:,| but) (?:got|received|found)\b|usage: [\w./-]{1,60} [<\[-]",
+    r"(?:path|it|file|target|source|this) is a (?:directory|folder|file)\b|\bcan ?not (?!only)\w|can't \w|\bconflicts? with\b|"
+    r"(?:supports?|accepts?|allows?|takes?) (?:only|exactly|at most)\b|contain(?:s|ed) (?:\w{1,20} )?errors?\b|expected .{1,60}(?:,| but) (?:got|received|found)\b|usage: [\w./-]{1,60} [<\[-]",
     r"exceeds\b|(?:limit|quota) (?:was |has been )?exceeded|returned (?:nothing|no (?:result|output|response|data))\b|no replacement",
     r"(?:is|are|was|were|does|do|did)(?: not|n't) (?:(?:currently|yet) )?(?:an?|in|of|one|part|accept\w*|config\w+|read-only|contain"
     r"|appear|belong|correspond|fit|reachable|writable|readable|unique|available|loaded|set)\b",

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from bench_outcomes import measured, results
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from seal.tools.error_kinds import error_kind, flagged, named_parameter
 
 HERE = Path(__file__).parent
 REPORTED = [json.loads(line) for line in (HERE / "reported_logs.jsonl").read_text().splitlines()]
-RESULTS = [json.loads(line) for line in (HERE / "tool_results.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.parametrize("case", REPORTED, ids=lambda case: case["id"])
@@ -23,9 +23,10 @@ def test_reported_logs(case):
     assert labels <= set(case["expected"]) and labels
 
 
-@pytest.mark.parametrize("row", [row for row in RESULTS if row["half"] == "seen"], ids=lambda row: row["text"][:50])
-def test_results_that_the_rules_were_written_for(row):
-    assert bool(error_kind(row["text"])) is row["error"]
+@pytest.mark.parametrize(("half", "least", "precise"), [("seen", 0.98, 0.99), ("held_out", 0.86, 0.98)])
+def test_errors_are_heard_as_frameworks_write_them(half, least, precise):
+    precision, recall = measured(results(half))
+    assert precision >= precise and recall >= least
 
 
 @pytest.mark.parametrize(

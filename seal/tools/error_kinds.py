@@ -267,7 +267,11 @@ def _message(item: Mapping[str, Json], heard: bool) -> str | None:
         return str(detail)
     if isinstance(detail, str) and len(item) == 1:
         return detail
-    said = [item[key] for key in (_MESSAGES[:4] if len(item) > 1 else (*_MESSAGES, "status")) if isinstance(item.get(key), str)]
+    said = [
+        item[key]
+        for key in (_MESSAGES[:4] if len(item) > 1 else (*_MESSAGES, "status"))
+        if isinstance(item.get(key), str)
+    ]
     return next((words for words in said if heard and len(item) <= 3 and _hears(words)), None)
 
 
@@ -281,7 +285,9 @@ def _hears(text: str) -> bool:
     last = tail.rpartition("\n")[2]
     if _TRACE in text and re.match(r"[\w.]{0,200}(?:Error|Exception|Interrupt|Exit)\b", last):
         return True
-    return len(text) <= _SHORT and any(_says(line) for line in [text[:_WINDOW].partition("\n")[0], *_SHELL.findall(last)])
+    return len(text) <= _SHORT and any(
+        _says(line) for line in [text[:_WINDOW].partition("\n")[0], *_SHELL.findall(last)]
+    )
 
 
 def _begins(text: str) -> bool:

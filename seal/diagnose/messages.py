@@ -11,7 +11,7 @@ from typing import Any
 
 from seal.core.types import Call, CallError, Json, Result, Step, ToolDoc
 from seal.tools.docs import tool_doc as doc_of
-from seal.tools.error_kinds import error_kind
+from seal.tools.error_kinds import error_kind, flagged
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 TEXTS = ("text", "input_text", "output_text", "refusal")  # parts of a content that are text
@@ -92,12 +92,11 @@ def _read(talk: _Talk, message: Mapping[str, Json]) -> None:
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     if role in ("tool", "function"):
-        failed = message.get("is_error") is True or message.get("status") == "error"
-        _answer(talk, message.get("tool_call_id"), message.get("name"), text_of(content), failed)
+        _answer(talk, message.get("tool_call_id"), message.get("name"), text_of(content), _failed(message))
     elif role == "user":
         answers = [part for part in parts if part.get("type") == "tool_result"]
         for part in answers:
-            _answer(talk, part.get("tool_use_id"), None, text_of(part.get("content")), part.get("is_error") is True)
+            _answer(talk, part.get("tool_use_id"), None, text_of(part.get("content")), _failed(part))
         if not answers or text_of(content).strip():
             talk.turns.append([])
     elif role == "assistant":
@@ -117,7 +116,8 @@ def _pending(call: Json) -> _Pending:
     call = _checked(call, dict, "a tool call")
     function = _checked(call.get("function") or call, dict, "a tool call's function")
     name, id_ = _name(function, "a tool call"), _words(call.get("id"))
-    arguments = function.get("input") if call.get("type") == "tool_use" else function.get("arguments")
+    keys = ("input",) if call.get("type") == "tool_use" else ("arguments", "args", "input", "parameters")
+    arguments = next((function[key] for key in keys if function.get(key) is not None), None)
     try:
         arguments = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError) as error:
@@ -128,7 +128,7 @@ def _pending(call: Json) -> _Pending:
     return _Pending(id_, name, Call(name, arguments))
 
 
-def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool) -> None:
+def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool | None) -> None:
     """Give a result to the call with its id, last asked; without an id, to the first that waits, of its name if any.
 
     A result that no call asked for is passed over: logs are cut.
@@ -138,8 +138,13 @@ def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool) -> None
     while queue:
         call = queue.popleft()
         if call.result is None:
-            call.result = Result(text, text, error_kind(text) or ("other" if failed else ""))
+            call.result = Result(text, text, error_kind(text, failed))
             return
+
+
+def _failed(message: Mapping[str, Json]) -> bool | None:
+    """What the log says of a result beside its text."""
+    return True if message.get("error") else flagged(message)
 
 
 def _step(turn: int, step: int, output: tuple[str, list[_Pending]]) -> Step:

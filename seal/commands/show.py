@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
+from seal.core.printable import printable_lines
 from seal.core.types import Call, Diagnosis, Result, Task, Verdict
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
 
     con = open_root(args.root)
     for line in _episode(con, _find(con, args.rollout), None if args.full else MOST):
-        print(line)
+        print(printable_lines(line))
     return 0
 
 

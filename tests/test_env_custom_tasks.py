@@ -13,6 +13,7 @@ from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
 from seal.core.types import Call
 from seal.env import load_env
+from seal.env.custom.functions import PythonTools
 from seal.env.custom.tasks import TaskEntry, TurnEntry, splits_of
 from seal.settings.params import load_params
 from seal.store.tables import rows_of_tasks, write_table
@@ -172,6 +173,8 @@ def test_tools_that_differ_from_run_to_run_are_refused(folder):
 )
 def test_a_mistake_in_the_module_is_one_clear_error(folder, monkeypatch, module, tools, value):
     monkeypatch.setattr("seal.env.custom.source.SECONDS", 0.2)
+    # the process of the tools has limits of its own
+    monkeypatch.setattr("seal.env.custom.WorkerTools", PythonTools)
     name = module.partition(":")[0]
     if tools:
         (folder / f"{name}.py").write_text(tools)
@@ -192,8 +195,9 @@ def test_a_mistake_in_the_module_is_one_clear_error(folder, monkeypatch, module,
 )
 def test_a_world_that_cannot_start_or_tell_its_state_is_one_clear_error(folder, monkeypatch, tools, said):
     monkeypatch.setattr("seal.env.custom.functions.SECONDS", 0.2)
+    (folder / f"{folder.name}.py").write_text(tools)
     with pytest.raises(ParamError) as told:
-        env_of(folder, tools, name=f"{folder.name}:W").tools.open({}).state()
+        PythonTools(f"{folder.name}:W", 1, folder).open({}).state()
     assert told.value.thing == "state" and said in told.value.value
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from seal.core.errors import ParamError, RoundError
 from seal.core.types import Fact, Json, Task, ToolDoc
 from seal.env.base import Environment, Session
-from seal.env.custom.functions import PythonTools
 from seal.env.custom.server import McpTools
 from seal.env.custom.source import Source
 from seal.env.custom.tasks import load_tasks
+from seal.env.custom.worker import WorkerTools
 from seal.settings.envs import CustomParams
 from seal.settings.typed import read
 from seal.tools.docs import facts_of
@@ -42,9 +42,9 @@ class CustomEnv(Environment):
         self.judge = params.judge.model_copy(update={"cache": str(self._root / params.judge.cache)})
 
     @cached_property
-    def tools(self) -> PythonTools | McpTools:
+    def tools(self) -> WorkerTools | McpTools:
         if self._params.module:
-            return PythonTools(self._params.module, self._params.seconds, self._root)
+            return WorkerTools(self._params.module, self._params.seconds, self._root)
         return McpTools(self._params.mcp, self._root)
 
     @property
@@ -117,7 +117,7 @@ class CustomEnv(Environment):
     def checker(self, name: str) -> Callable[[Any], Any]:
         """A checker function, of the tools' module or `module:name`. Raises ParamError."""
         module, _, function = name.rpartition(":")
-        own = self.tools.function if isinstance(self.tools, PythonTools) else lambda name: None
+        own = self.tools.function if isinstance(self.tools, WorkerTools) else lambda name: None
         found = Source(module, self._root).function(function) if module else own(function)
         if found is None:
             raise ParamError("checker", name, "name a function of the tools' module, or write module:function")

@@ -191,7 +191,7 @@ def test_show_prints_an_episode(seal):
         "label ",
     ):
         assert words in out
-    assert "(a consequence)" in out
+    assert "(a consequence)" in out and "  missed " in out
 
 
 def test_show_marks_what_the_interface_wrote(seal):

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from seal.commands.expected import missed
 from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
 from seal.core.printable import printable_lines
@@ -107,6 +108,8 @@ def _turn(turn: "Turn", most: int | None) -> Iterator[str]:
         yield f"verdict  {_verdict(verdict)}"
     if user and verdict and not verdict.valid:
         yield f"expected {'; '.join(map(_call, user.gold)) or 'no call'}"
+        made = [call for step in turn.steps for call in step.calls]
+        yield from (f"  missed {line}" for line in missed(user.gold, made))
     yield from (f"{'label   ' if d.primary else '  also  '} {_label(d)}" for d in turn.diagnoses)
 
 

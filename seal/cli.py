@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        fault = as_seal_error(error)
+        fault = as_seal_error(error, "standard output, or a file that the machine does not name")
         print(printable_lines(f"error: {fault}"), file=sys.stderr)
         _drop_unwritable()
         return fault.exit_code

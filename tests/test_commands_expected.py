@@ -1,16 +1,18 @@
 """What a person reads of a failed turn: the values that were expected, and those that were given."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seal.commands.check import expected, played
 from seal.commands.expected import missed, state_line
-from seal.core.types import Call
+from seal.core.types import Call, UserTurn
 from seal.env.base import Session
 from seal.env.shop import ShopEnv
-from seal.verify.gold import Gold, GoldTurn
 
+TASK = ShopEnv(train=1, dev=1, test=4).tasks()[0]
 C1 = Call("cancel", {"order": "O7", "reason": "C1"})
 
 
@@ -51,14 +53,19 @@ def _common(gold, made):
 
 
 class Told(Session):
-    def __init__(self, state):
-        self._state = state
+    """Its state is what it was told last."""
 
     def raw_results(self, calls):
+        self._state = dict(calls[0].arguments)
         return []
 
     def state(self):
         return self._state
+
+
+class Telling(ShopEnv):
+    def open(self, task):
+        return Told()
 
 
 @pytest.mark.parametrize(
@@ -72,8 +79,8 @@ class Told(Session):
     ],
 )
 def test_a_state_is_told_where_it_differs(ours, theirs, line):
-    gold = Gold((GoldTurn((), (), (), {}, {}, theirs),), None)
-    assert state_line(Told(ours), gold, [[]], 0) == line
+    task = replace(TASK, turns=(UserTurn("", (Call("tell", theirs),)),))
+    assert state_line(Telling(train=1, dev=1, test=4), task, [[Call("tell", ours)]], 0) == line
 
 
 def test_check_says_it_of_turns_that_failed_alone():

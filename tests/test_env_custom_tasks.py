@@ -238,3 +238,27 @@ def test_a_class_is_offered_where_the_module_has_one(folder):
     with pytest.raises(ParamError) as told:
         _ = env_of(folder, "class Desk:\n    def f(self) -> int: ...", name="only_a_class").tools
     assert told.value.remedy == "name a class: only_a_class:Desk"
+
+
+UNSEEN = """
+from typing import Literal
+log: list[str] = []
+def cancel(order: str, reason: Literal["C1", "C2"], shout: bool = False, n: int = 1) -> str:
+    log.append(order)
+    if n > 1:
+        raise ValueError("one at a time")
+    return "done!" if shout else "done"
+"""
+
+
+def test_a_gold_argument_that_nobody_can_see_is_noted(folder, capsys):
+    gold = "cancel(order='O{i}', reason='C1', shout=True, n=1)"
+    tasks = [{"id": f"t{i}", "turns": [{"user": "cancel", "gold": [gold.replace("{i}", str(i))]}]} for i in range(3)]
+    env_of(folder, UNSEEN, json.dumps(tasks)).prove()
+    notes = [line for line in capsys.readouterr().err.splitlines() if "any will do" in line]
+    assert [note.partition(": neither")[0] for note in notes] == ["note: envs.custom: cancel.reason (task t0)"]
+
+
+def test_the_example_shows_every_gold_argument(capsys):
+    load_env("custom", module="examples.library_desk.tools:LibraryDesk").prove()
+    assert "any will do" not in capsys.readouterr().err

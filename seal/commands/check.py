@@ -127,7 +127,6 @@ def judged(env: Environment, task: Task, rollout: Rollout) -> list[Json]:
 
 def expected(env: Environment, task: Task, rollout: Rollout) -> dict[str, Json]:
     """{"expected": for each turn that failed what its gold calls have and it has not, and where the state differs}."""
-    from seal.verify.gold import gold_program
     from seal.verify.rollout import verify_rollout
 
     calls, found = rollout.calls_by_turn(len(task.turns)), {}
@@ -135,6 +134,6 @@ def expected(env: Environment, task: Task, rollout: Rollout) -> dict[str, Json]:
         if not verdict.valid:
             lines = missed(task.turns[verdict.turn].gold, calls[verdict.turn])
             if "attribute" in verdict.evidence:
-                lines.append(state_line(env.open(task), gold_program(env, task), calls, verdict.turn))
+                lines.append(state_line(env, task, calls, verdict.turn))
             found[f"turn {verdict.turn}"] = lines
     return {"expected": found} if found else {}

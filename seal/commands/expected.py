@@ -5,9 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seal.core.types import Call, Json
-from seal.env.base import ABSENT, Session
-from seal.verify.gold import Gold
+from seal.core.types import Call, Json, Task
+from seal.env.base import ABSENT, Environment
 
 MOST = 120  # characters of a value
 
@@ -45,11 +44,13 @@ def _differing(one: Call, other: Call) -> list[str]:
     return [name for name in names if one.arguments.get(name, ABSENT) != other.arguments.get(name, ABSENT)]
 
 
-def state_line(session: Session, gold: Gold, calls_by_turn: Sequence[Sequence[Call]], turn: int) -> str:
-    """Where the state after a turn differs first from gold's; "" where it does not. Plays on a fresh session."""
-    for calls in calls_by_turn[: turn + 1]:
+def state_line(env: Environment, task: Task, calls_by_turn: Sequence[Sequence[Call]], turn: int) -> str:
+    """Where the state after a turn differs first from gold's; "" where it does not."""
+    session, right = env.open(task), env.open(task)
+    for calls, entry in zip(calls_by_turn[: turn + 1], task.turns, strict=False):
         session.raw_results(calls)
-    if (found := session.difference(gold.turns[turn].state)) is None:
+        right.raw_results(entry.gold)
+    if (found := session.difference(right.state())) is None:
         return ""
     place, ours, theirs = found
     while (key := _first_key(ours, theirs)) is not None:

@@ -12,6 +12,7 @@ from seal.env.base import Environment, Session
 from seal.env.custom.server import McpTools
 from seal.env.custom.source import Source
 from seal.env.custom.tasks import load_tasks
+from seal.env.custom.unseen import unseen_arguments
 from seal.env.custom.worker import WorkerTools
 from seal.settings.envs import CustomParams
 from seal.settings.typed import read
@@ -76,11 +77,16 @@ class CustomEnv(Environment):
             raise ParamError(f"task {task.task_id}, {error.thing}", error.value, error.remedy) from error
 
     def prove(self) -> None:
-        """Run every gold program, twice. Raises ParamError for the first call that fails or differs."""
+        """Run every gold program, twice. Raises ParamError for the first call that fails or differs; notes what no
+        verdict can see."""
         has_state = [self._proven(task) for task in self.tasks()]
         if not any(has_state) and any("" in self.checks(task) for task in self.tasks()):
             note = "these tools have no public state: turns with gold are judged by what calls return (docs/custom.md)"
             print(f"note: envs.custom: {note}", file=sys.stderr)
+        if self._params.module or self._params.mcp.reset:  # else every world is a new server
+            for argument in unseen_arguments(self, self.tasks(), self.tools.docs):
+                note = "neither state nor results tell one value from another, so any will do: show it in one of them"
+                print(f"note: envs.custom: {argument}: {note}", file=sys.stderr)
 
     def _proven(self, task: Task) -> bool:
         """Whether there ever was any public state."""

@@ -7,6 +7,7 @@ ends or hangs is an error result, in this rollout alone. The SDK is asynchronous
 import asyncio
 import hashlib
 import json
+import os
 import sys
 import tempfile
 import threading
@@ -27,6 +28,14 @@ from seal.tools.json_schema import fault, fields, violations
 
 START_SECONDS, STOP_SECONDS = 60.0, 10.0
 ENDED, HANGS = "error: the server ended", "error: the server did not answer in time"
+# Becomes the command, and is killed when we end however we do: one that hangs would not see its input end. Linux alone.
+_TIED = """
+import ctypes, os, sys
+prctl = getattr(ctypes.CDLL(None), "prctl", None)
+prctl and prctl(1, 9)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Server:
@@ -72,9 +81,9 @@ class Server:
         from mcp import Client, StdioServerParameters
         from mcp.client.stdio import stdio_client
 
-        command, *args = self._params.command
+        args = ["-I", "-S", "-c", _TIED, str(os.getpid()), *self._params.command]
         try:
-            parameters = StdioServerParameters(command=command, args=args, cwd=self._folder)
+            parameters = StdioServerParameters(command=sys.executable, args=args, cwd=self._folder)
             sent = AsSent(stdio_client(parameters, errlog=self._log), self.schemas)
             async with Client(sent, cache=None) as client:
                 ready.set_result(await _listed(client))

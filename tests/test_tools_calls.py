@@ -160,6 +160,14 @@ def test_arguments_are_read_wherever_they_stand_or_are_one_error(format, body, s
         assert (repair.ELSEWHERE in parsed.repairs) == (mode == "lenient" and strict is None and mended is not None)
 
 
+def test_the_content_of_a_message_may_hold_an_end_of_thought():
+    entry = {"function": {"name": "w", "arguments": '{"t": "x"}'}}
+    for content in ("a </think> b", "<think>c</think>"):
+        text = json.dumps({"role": "assistant", "content": content, "tool_calls": [entry]})
+        for before in ("", "<think>d</think>"):
+            assert parse(before + text, "openai").calls == (Call("w", {"t": "x"}),)
+
+
 def test_a_message_with_a_name_is_no_call():
     assert parse('{"role": "assistant", "name": "planner", "content": "Hello."}', "openai").end_of_turn
 

@@ -7,6 +7,7 @@ import ast
 import keyword
 import re
 import unicodedata
+from zlib import crc32
 
 from seal.tools.schema import Signature
 
@@ -15,7 +16,6 @@ NAME = re.compile(r"[^\s\x00-#%-,;-?\[-^`{-\x9f\ud800-\udfff]+")
 STRING = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')"""
 QUOTED = rf"(?<!\w){STRING}(?!\w)"  # in any text: an apostrophe inside a word opens and closes nothing
 _TOKEN = re.compile(rf"(?<!\w)[a-zA-Z]{{0,2}}{STRING}|\\.|({NAME.pattern}+)(\s*+(?:\(|=(?!=)))?", re.DOTALL)
-MARK = "seal_name_"
 
 
 def plain(name: str) -> bool:
@@ -33,12 +33,14 @@ def marked(text: str, signature: Signature) -> tuple[str, dict[str, str]]:
     if signature and not known:
         return text, names
 
+    own = f"name_{crc32(text.encode(errors='replace')):x}_"  # as good as never a part of the text
+
     def mark(match: re.Match) -> str:
         name, sign = match[1], match[2]
         if not sign or plain(name) or (signature and name not in known):
             return match[0]
-        names[f"{MARK}{len(names)}_"] = name
-        return f"{MARK}{len(names) - 1}_{sign}"
+        names[f"{own}{len(names)}_"] = name
+        return f"{own}{len(names) - 1}_{sign}"
 
     return _TOKEN.sub(mark, text), names
 

@@ -75,7 +75,7 @@ def _answer(text: str, reader: Reader, signature: Signature, lenient: bool) -> s
         ends.append(text)
     for end in ends:
         markers, before = end.count(END_OF_THOUGHT), end.partition(END_OF_THOUGHT)[0]
-        if not markers:
+        if not markers or (reader is _openai and _is_json(end)):  # of a message the content, too, is data
             return end
         if any(sign in before for sign in "({="):
             shown = {
@@ -331,6 +331,13 @@ def _arguments(value: dict[str, Json], on_repair: OnRepair) -> Json:
         raise NotACall("misplaced", f"arguments under {filled[0] if filled else str(next(iter(flat)))[:60]}")
     on_repair(repair.ELSEWHERE)
     return value[filled[0]] if filled else flat
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(repair.read_json(text), dict | list)
+    except NotACall:
+        return False
 
 
 def _object_as_text(value: Json) -> bool:

@@ -1,8 +1,8 @@
 """Precision and recall of errors heard in tool results: `python benchmarks/bench_outcomes.py [--misses]`.
 
-tests/tool_results.jsonl holds result texts as frameworks and tool servers write them, each with its source. Rows of half
-`held_out` are of frameworks that nobody looked at while the rules of seal/tools/error_kinds.py were written; once a rule
-is written for one of them, its framework is `seen`. Texts are bare: what a log flags beside them is not used.
+tests/tool_results.jsonl holds result texts as frameworks and tool servers write them, each with its source. Rows of
+half `held_out` are of frameworks that nobody looked at while the rules of seal/tools/error_kinds.py were written; once
+a rule is written for one of them, its framework is `seen`. Texts are bare: what a log flags beside them is not used.
 """
 
 import argparse

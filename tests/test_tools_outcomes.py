@@ -23,7 +23,7 @@ def test_reported_logs(case):
     assert labels <= set(case["expected"]) and labels
 
 
-@pytest.mark.parametrize(("half", "least", "precise"), [("seen", 0.98, 0.99), ("held_out", 0.86, 0.98)])
+@pytest.mark.parametrize(("half", "least", "precise"), [("seen", 0.98, 0.99), ("held_out", 0.81, 0.99)])
 def test_errors_are_heard_as_frameworks_write_them(half, least, precise):
     precision, recall = measured(results(half))
     assert precision >= precise and recall >= least
@@ -82,6 +82,11 @@ def test_what_a_record_says_outright(record, failed):
         ("Error rate: 0.2%", ""),
         ("Error handling in Python: a guide", ""),
         ("0 failed, 12 passed", ""),
+        ("Order status: pending", ""),
+        ("Roaming is disabled", ""),
+        ("The front door is locked.", ""),
+        ("Pass rate: 90 percent", ""),
+        ("Your reservation was cancelled.", ""),
         ("returns None if the key is not found", ""),
     ],
 )

@@ -30,7 +30,7 @@ _EXIT = frozenset(("exitcode", "exitstatus", "returncode"))
 _FLAG = re.compile("err|exception|traceback|succe|ok|fail|outcome|result|status|code|message|msg|detail", re.IGNORECASE)
 # A key with nothing to complain of is none, nor is a measure.
 _NOTHING = r"""['"]\s{0,9}:\s{0,9}(?:none|null|false|0(?:\.0+)?|''|""|\{\s{0,9}\}|\[\s{0,9}\])\s{0,9}(?:[,}]|$)"""
-_NONE = r"(?!:?\s{0,9}(?:[-+]?[\d.,]+\s?%?\s{0,9}$|none\b|null\b|no\b|0\b|false\b|nothing\b))"
+_NONE = r"(?!:?\s{0,9}(?:[-+]?\d*(?:[.,]\d+\s?%?|\s?%)\s{0,9}$|none\b|null\b|no\b|0\b|false\b|nothing\b))"
 _REASONS = (
     r"(?:bad request|unauthorized|payment required|forbidden|not found|method not allowed|not acceptable|conflict|gone"
     r"|unprocessable|too many requests|internal server error|bad gateway|service unavailable|gateway time-?out"
@@ -40,75 +40,83 @@ _REASONS = (
 _ERROR_ALONE = (
     rf"(?:error|errors(?=['\"])|exception|traceback)\b(?!{_NOTHING}){_NONE}"
     r"(?! (?:handling|logging|tracking|reporting|monitoring|checking)\b)"
-    r"(?=\W{0,9}$|[^\w\s]|\s\W|\s[\w'\"-]+ing\b|\s(?:in|during|while|when|at|on|code|from|occurred|calling|refused|missing"
+    r"(?=\W{0,9}$|[^\w\s]|\s\W|\s[\w'\"-]+ing\b|\s(?:in|during|while|when|at|on|code|from|occurred|calling"
+    r"|refused|missing"
     r"|unexpected|unknown|not|no|invalid|\d))"
 )
 _REFUSED = r"denied|forbidden|unauthori[sz]ed|unauthenticated|rejected|refused|time(?:d )?out|cancell?ed"
 _BEGINNINGS = (
     _ERROR_ALONE,
-    rf"(?:[\w/.()'\"-]{{1,40}} ){{0,4}}(?:error|exception|failure)(?: \(?-?(?:\d|[EHC](?-i:[A-Z\d_])|code)[-\w. ]{{0,20}}\)?)?:{_NONE}",
+    rf"(?:[\w/.()'\"-]{{1,40}} ){{0,4}}(?:error|exception|failure)"
+    rf"(?: \(?-?(?:\d|[EHC](?-i:[A-Z\d_])|code)[-\w. ]{{0,20}}\)?)?:{_NONE}",
     r"(?-i:(?:\w{1,40}\.){0,6}\w{0,60}(?:Error|Exception|Interrupt|Failure))(?:\(['\"]|:(?!\s{0,9}[-+.\d]+\s{0,9}$)|$)",
     r"(?:an?|some|the following|unexpected|i encountered an|there was an|got an|encountered an) (?:\w{1,20} ){0,2}"
     r"(?:error|exception)(?:\W{0,3}$|:| occurred| was| while| in| during| when| with)",
-    r"fail(?:ed|ure)?(?: to\b| with\b| due\b|[:.!]|\s{0,9}$)|fatal:|panic:|abort(?:ed|ing)\b[:.!]?",
+    r"(?:(?:an?|the) )?(?:permission|syntax|validation|type|value|pars(?:e|ing)|network|connection|internal"
+    r"|runtime|tool"
+    r"|api|execution|database|query|import|key|auth\w*|request|unexpected|unknown|critical|fatal) (?:error|exception)",
+    r"fail(?:ed|ure)?(?: to\b| with\b| due\b|[:.!]|\s{0,9}$)|fatal:|panic:|abort(?:ed|ing)\b",
     r"(?:cannot|can't|could(?:n't| not)|unable to)\b",
-    r"(?:unknown|unrecogni[sz]ed|unsupported|invalid|illegal|malformed|undefined) [\w'\"`./-]{1,60}",
-    r"missing (?:required|argument|parameter|mandatory|value|field|\d)|no such\b|no (?:tool|function|command|action) ",
-    r"(?:permission|access|request|authorization|operation) (?:was |is )?(?:denied|reject|refused|blocked|timed out)",
-    rf"(?:{_REFUSED})(?:\b\W|$)",
-    r"rate limit|too many requests|quota exceeded|(?:internal )?server error|bad (?:request|gateway)",
-    r"service unavailable",
-    r"not (?:found|allowed|authori[sz]ed|permitted|supported|implemented|available|enough|logged in)\b",
-    r"connection (?:refused|reset|error|failed|aborted|closed|timed)",
-    rf"(?:http(?:/\d(?:\.\d)?)?|status(?: code)?:?) ?[45]\d\d\b|[45]\d\d\b\W{{1,3}}{_REASONS}",
-    r"<?tool_use_error",
-    r"(?:(?:an?|the) )?(?:permission|syntax|validation|type|value|pars(?:e|ing)|network|connection|internal|runtime|tool|api"
-    r"|execution|database|query|import|key|auth\w*|request|unexpected|unknown|critical|fatal|undefined) (?:error|exception)",
-    r"[\w.]{1,60}: (?:bad|invalid|no|cannot|could not|not|missing|failed|unknown|unable)\b",
+    r"(?:unknown|unrecogni[sz]ed|unsupported|invalid|illegal|malformed|undefined) [\w'\"`./-]",
+    r"(?:unexpected|missing|incorrect|wrong|duplicate|ambiguous|not enough|too (?:many|few)|insufficient) ['\"\w]",
+    r"(?:kindly|specify|ran into|pass (?:either|an?)|please (?!find|note|see)) \w",
+    r"(?:provide|enter|add|choose) (?:an?|\w+ id) \w",
+    r"received (?:an? )?(?:invalid|no|unexpected) \w|no such\b|no (?:tool|function|command|action|available) ",
     r"no (?:\w{1,30} ){1,4}(?:named|called|with (?:the )?(?:id|name|key)|provided|specified|selected|supplied|open)\b",
-    r"(?:kindly|please|ran into|pass|specify|provide|supply|enter|add|choose|received (?:an? )?(?:invalid|no|unexpected)) \w",
-    r"(?:unexpected|missing|incorrect|wrong|duplicate|ambiguous|conflicting|not enough|too (?:many|few)|insufficient) ['\"\w]",
     r"no (?:\w{1,30} ){0,2}(?:data|response|reply|body|permission|access|connection)\b",
+    rf"(?:{_REFUSED})(?:\b\W|$)|rate limit|quota exceeded|server error|bad (?:request|gateway)|service unavailable",
+    rf"(?:http(?:/\d(?:\.\d)?)?|status(?: code)?:?) ?[45]\d\d\b|[45]\d\d\b\W{{1,3}}{_REASONS}|internal server error",
+    r"not (?:found|allowed|authori[sz]ed|permitted|supported|implemented|available|enough|logged in)\b",
+    r"connection (?:refused|reset|error|failed|aborted|closed|timed)|<?tool_use_error",
+    r"[\w.]{1,60}: (?:bad|invalid|no|cannot|could not|not|missing|failed|unknown|unable)\b",
 )
 _BEGINS = re.compile(rf"^[\s\W]{{0,9}}[❌✗✘⛔]|^\W{{0,30}}(?:{'|'.join(_BEGINNINGS)})", re.IGNORECASE)
-# What a line of a short text says anywhere, unless it is said of something else.
+# What the first line of a short text says anywhere, unless it is said of something else.
 _SAYINGS = (
     r"(?:was|were|is|are|be|could) not (?:be )?found",
-    r"(?:was|were|is|has|have)(?:n't| not) (?:been )?(?:executed|sent|run|applied|saved|performed|able|processed|completed"
-    r"|updated|created|connected|initiali[sz]ed|configured|installed|accessible|allowed|valid)\b",
-    r"not (?:of type|(?:in|within|inside) (?:the |your )?(?:workspace|allow|range|scope|project)|a (?:file|directory|number))",
-    r"not found(?=[^\w\s]|\s{0,9}$| (?:in|on|for|at|or|with|as)\b)",
-    r"(?:does|do|did)(?: not|n't) (?:exist|have|match|support)",
-    r"not (?:an? )?(?:valid|recogni[sz]ed|allowed|permitted|approved|authori[sz]ed|supported|implemented|registered"
-    r"|defined|available|in the allowed)",
-    r"(?:is|are) (?:invalid|required|forbidden|mandatory|malformed|out of)\b",
-    r"(?:must|should) (?:not )?(?:be|have|contain|provide|match|start|include)\b",
-    r"timed out|time-?out (?:after|exceeded|of)|(?:permission|access) denied",
-    r"no such (?:file|tool|function|table|column|command|user)",
-    r"(?<=[\w'\")] )failed(?: with| to|:|\.|!|$)|already exists|too many requests|rate limit|out of (?:range|bounds)",
-    r"(?:exceeds|exceeded|reached) (?:the|its|your|maximum)\b|validation errors?\b",
+    r"not found(?=[^\w\s]|\s{0,9}$| \(| (?:in|on|for|at|or|with|as)\b)",
+    r"(?:was|were|is|has|have)(?:n't| not) (?:been )?(?:executed|sent|run|applied|saved|performed|able|processed"
+    r"|completed"
+    r"|updated|created|connected|initiali[sz]ed|configured|installed|accessible|allowed)\b",
+    r"(?:is|are|was|were|does|do|did)(?: not|n't) (?:(?:currently|yet) )?(?:an?|in|of|one|part|accept\w*|config\w+"
+    r"|read-only|contain|appear|belong|correspond|fit|reachable|writable|readable|unique|available|loaded|set)\b",
+    r"(?:do|does|did)(?: not|n't) (?:exist|have|match|support)|is none\b|neither \w.{1,80} nor\b",
+    r"not (?:yet )?(?:an? )?(?:valid|recogni[sz]ed|allowed|permitted|approved|authori[sz]ed|supported|implemented)",
+    r"not (?:registered|defined|available|of type|(?:in|within|inside) (?:the |your )?(?:workspace|allow|range|scope))",
+    r"(?:is|are) (?:malformed|forbidden|mandatory|out of)\b|required\b|invalid\b|missing\b|unsupported\b",
+    r"aborting\b|must\b",
+    r"should (?:not )?(?:be|have|contain|provide|match|start|include)\b",
+    r"requires? (?:an?|at least|exactly|either|one|the)\b",
+    r"timed out|time-?out (?:after|exceeded|of)",
+    r"(?:permission|access|request|operation) (?:was )?(?:denied|refused|aborted)",
+    r"no such (?:file|tool|function|table|column|command|user)|already exists|too many requests|rate limit",
+    r"(?<=[\w'\")] )failed(?: with| to|:|\.|!|$)|exited (?:prematurely|unexpectedly)|validation errors?\b",
+    r"exceeds\b|(?:exceeded|reached) (?:the|its|your|maximum)\b|(?:limit|quota) (?:was |has been )?exceeded",
+    r"too (?:large|long|short|big|small|many|few)\b|out of (?:range|bounds)",
+    r"outside (?:of )?(?:the )?(?:\w+ )?(?:allowed|range)",
     r"an (?:\w{1,20} )?error(?:\W{0,3}$|:)|error occurred|\. error:",
+    r"(?<=\w )error (?!handl|logg|track|report|monitor)[a-z]{3,20}ing\b",
+    r"contain(?:s|ed) \w{1,20} errors?\b",
     r"(?:returned|raised|threw|got) an? (?:\w{1,20} )?(?:error|exception)",
-    r"can(?:no|')t be\b|could(?:n't| not) (?:be|find|open|read|parse|connect)",
-    r"(?:connection|request) (?:was )?(?:refused|reset|aborted)|missing \d+ required|unexpected keyword",
-    r"(?:status|error) code:? ?[45]\d\d|[45]\d\d (?:client|server) error|insufficient (?:funds|balance|perm|privil)",
-    r"(?:was|is|been) (?:denied|rejected|blocked|refused|interrupted|killed|disabled|expired|locked|unavailable|unreachable)",
+    r"returned (?:nothing|no (?:result|output|data))\b",
+    r"can ?not (?!only)\w|can't \w|could(?:n't| not) (?:be|find|open|read|parse|connect)",
+    r"can only (?:be|contain|have)\b",
+    r"(?:supports?|accepts?|allows?|takes?) (?:only|exactly|at most)\b|only the .{1,40} can be|\w conflicts? with\b",
+    r"connection (?:was )?(?:refused|reset|aborted)|unexpected keyword|insufficient (?:funds|balance|perm|privil)",
+    r"(?:status|error) code:? ?[45]\d\d|[45]\d\d (?:client|server) error|status [45]\d\d\b",
+    r"(?:was|is|been) (?:denied|rejected|blocked|refused|interrupted|killed|unavailable)",
     r"(?:denied|rejected|cancell?ed|declined|blocked|interrupted) (?:by|because|due)\b",
     r"user (?:has )?(?:denied|rejected|declined|refused|cancell?ed)\b|(?:token|session|key|link) (?:has |is )?expired",
-    r"(?:search|request|operation|command|execution|tool|task|call) (?:was|has been) cancell?ed",
-    r"(?:path|it|file|target|source|this) is a (?:directory|folder|file)\b|\bcan ?not (?!only)\w|can't \w|\bconflicts? with\b|"
-    r"(?:supports?|accepts?|allows?|takes?) (?:only|exactly|at most)\b|contain(?:s|ed) (?:\w{1,20} )?errors?\b|expected .{1,60}(?:,| but) (?:got|received|found)\b|usage: [\w./-]{1,60} [<\[-]",
-    r"exceeds\b|(?:limit|quota) (?:was |has been )?exceeded|returned (?:nothing|no (?:result|output|response|data))\b|no replacement",
-    r"(?:is|are|was|were|does|do|did)(?: not|n't) (?:(?:currently|yet) )?(?:an?|in|of|one|part|accept\w*|config\w+|read-only|contain"
-    r"|appear|belong|correspond|fit|reachable|writable|readable|unique|available|loaded|set)\b",
-    r"(?:is|are) missing\b|requires (?:an?|at least|exactly|either|one|the)\b|can(?:not)? only (?:be|contain|have)|only the .{1,40} can be",
-    r"(?:parameter|argument|field|value|query|path|content|input) (?:was|is) (?:empty|missing|null|blank|incorrect|wrong)",
-    r"(?:is|are|was) too (?:large|long|short|big|small|many)\b|please (?:try again|provide|specify|retry|fix|check)\b",
+    r"(?:search|request|operation|command|execution|tool|task|call) (?:was|has been) cancell?ed|no replacement",
+    r"(?:path|it|file|target|source|this) is a (?:directory|folder|file)\b|usage: [\w./-]{1,60} [<\[-]",
+    r"expected .{1,60}(?:,| but) (?:got|received|found)\b|please (?:try again|provide|specify|retry|fix|check)\b",
+    r"(?:parameter|argument|field|value|query|path|content|input) (?:was|is) (?:empty|null|blank|incorrect|wrong)",
 )
 _SAYS = re.compile(rf"\b(?:{'|'.join(_SAYINGS)})", re.IGNORECASE)
 _SHELL = re.compile(r"^[\w./-]{1,60}: .+")  # cat: a: No such file
 _OF_ELSE = re.compile(
-    r"\b(?:no|not|without|0|zero|never|if|when|unless|whether|how|why|what|which|returns?|raises?|throws?|throw|except|catch"
+    r"\b(?:no|not|without|0|zero|never|if|when|unless|whether|how|why|what|which|returns?|raises?|throws?|throw"
+    r"|except|catch"
     r"|def|log(?:ged|ger|s)?|print|once|should|truncated)\b",
     re.IGNORECASE,
 )

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 
 from seal.core.errors import as_seal_error
-from seal.core.printable import printable_lines
 
 VERBS = {
     "run": "run the rounds that are not done, then show their scores",
@@ -48,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        fault = as_seal_error(error, "standard output, or a file that the machine does not name")
-        print(printable_lines(f"error: {fault}"), file=sys.stderr)
+        fault = as_seal_error(error)
+        print(f"error: {fault}", file=sys.stderr)
         _drop_unwritable()
         return fault.exit_code
 

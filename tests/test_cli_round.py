@@ -1,13 +1,10 @@
 """`seal round`: a tree in params.yaml from the command line."""
 
 import json
-import threading
-import time
 
 import pytest
 
 from seal.cli import main
-from seal.commands import run
 from seal.experiment.arms import ARMS, PLAIN_RATE
 from seal.experiment.jobs import plan
 from seal.settings.params import load_params
@@ -272,27 +269,6 @@ def test_a_damaged_lock_is_told_alike_by_all_that_read_it(workspace, capsys, tex
         said.add(capsys.readouterr())
     ((out, err),) = said
     assert out == "" and err.startswith("error: dvc.lock: ") and err.count("\n") == 2 and "git checkout -- " in err
-
-
-def test_a_second_run_waits_for_the_first(workspace, monkeypatch, capsys):
-    order = []
-
-    def work(root, args):
-        order.append(f"{args} begins")
-        time.sleep(1)
-        order.append(f"{args} ends")
-        return 0
-
-    monkeypatch.setattr("seal.commands.run._run", work)
-    threads = [threading.Thread(target=run.run, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    first, second = order[0][:3], order[2][:3]
-    assert order == [f"{first} begins", f"{first} ends", f"{second} begins", f"{second} ends"] and first != second
-    assert capsys.readouterr().err == "another seal run is at work here: waiting for its end\n"
-    assert {path.name for path in workspace.iterdir()} == {"params.yaml", "dvc.yaml"}
 
 
 @pytest.mark.parametrize("verb", [["round", "list"], ["round", "new"], ["sql", "SELECT 1"]])

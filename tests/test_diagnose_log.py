@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -268,7 +268,6 @@ BLOCKS = [
 ]
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_wrong_types_in_every_slot_are_skipped_or_read(wrong):
     record = json.loads(talk(GOOD, DENIED))

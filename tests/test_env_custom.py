@@ -140,31 +140,6 @@ def test_whatever_goes_wrong_is_a_result_with_a_kind(folder, capsys, call, kind,
     assert not capsys.readouterr().out
 
 
-NESTED = """
-from dataclasses import dataclass
-@dataclass
-class Line:
-    sku: str
-    qty: int = 1
-def place(lines: list[Line], at: int | Line = 0, any: dict[str, list[int]] = {}) -> str:
-    return "placed"
-"""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"lines": [{"qty": 2}]}, "argument lines.0.sku: "),
-        ({"lines": [{"sku": "a"}, {"sku": 1}]}, "argument lines.1.sku: "),
-        ({"lines": 1}, "argument lines: "),
-        ({"lines": [], "at": {"qty": 1}}, "argument at: "),
-        ({"lines": [], "any": {"a.b": [1, "2"]}}, "argument any.a.b.1: "),
-    ],
-)
-def test_an_error_names_the_field(folder, arguments, says):
-    assert session(env_of(folder, NESTED, None)).call(Call("place", arguments)).raw.startswith(f"error: {says}")
-
-
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:

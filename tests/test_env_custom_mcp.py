@@ -1,10 +1,7 @@
 """Tools of a real MCP server over stdio: fresh worlds, a server that dies or hangs, and the whole round trip."""
 
 import json
-import os
-import subprocess
 import sys
-import time
 
 import pytest
 from workspaces import ROOT
@@ -83,36 +80,6 @@ def test_a_server_that_hangs_is_a_timeout(counter):
 def test_a_command_that_is_no_server_is_one_clear_error():
     with pytest.raises(DependencyError, match="ZeroDivisionError"):
         _ = load_env("custom", mcp={"command": [sys.executable, "-c", "1 / 0"]}).tools
-
-
-@pytest.mark.parametrize("call", ["hang", ""])
-def test_a_server_that_never_answers_ends_with_us(tmp_path, call):
-    """We are killed while it does not answer: to its start, or to a call."""
-    waits = "" if call else "time.sleep(600)"
-    silent = f"import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); {waits}"
-    (tmp_path / "server.py").write_text(f"{silent}\n{(ROOT / 'tests' / 'mcp_counter.py').read_text()}")
-    code = (
-        "from pathlib import Path; from seal.core.types import Call; from seal.env.custom.server import McpTools\n"
-        "from seal.settings.envs import McpParams\n"
-        f"tools = McpTools(McpParams(command=({sys.executable!r}, 'server.py'), seconds=600.0), Path('.'))\n"
-        f"print('here', flush=True)\ntools.open({{}}).call(Call({call!r}, {{}}))"
-    )
-    ours = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
-    )
-    if call:
-        ours.stdout.readline()
-        time.sleep(1)
-    until = time.monotonic() + 60
-    while not (tmp_path / "pid").exists() and time.monotonic() < until:
-        time.sleep(0.1)
-    theirs = f"/proc/{(tmp_path / 'pid').read_text()}"
-    assert os.path.exists(theirs)
-    ours.kill()
-    ours.wait()
-    while os.path.exists(theirs) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not os.path.exists(theirs)
 
 
 def test_tasks_of_a_server_are_played_and_verified(tmp_path, monkeypatch):

@@ -13,7 +13,6 @@ from seal.commands.custom_env import changed_tools
 from seal.core.errors import ParamError
 from seal.core.types import Call
 from seal.env import load_env
-from seal.env.custom.functions import PythonTools
 from seal.env.custom.tasks import TaskEntry, TurnEntry, splits_of
 from seal.settings.params import load_params
 from seal.store.tables import rows_of_tasks, write_table
@@ -173,8 +172,6 @@ def test_tools_that_differ_from_run_to_run_are_refused(folder):
 )
 def test_a_mistake_in_the_module_is_one_clear_error(folder, monkeypatch, module, tools, value):
     monkeypatch.setattr("seal.env.custom.source.SECONDS", 0.2)
-    # the process of the tools has limits of its own
-    monkeypatch.setattr("seal.env.custom.WorkerTools", PythonTools)
     name = module.partition(":")[0]
     if tools:
         (folder / f"{name}.py").write_text(tools)
@@ -195,9 +192,8 @@ def test_a_mistake_in_the_module_is_one_clear_error(folder, monkeypatch, module,
 )
 def test_a_world_that_cannot_start_or_tell_its_state_is_one_clear_error(folder, monkeypatch, tools, said):
     monkeypatch.setattr("seal.env.custom.functions.SECONDS", 0.2)
-    (folder / f"{folder.name}.py").write_text(tools)
     with pytest.raises(ParamError) as told:
-        PythonTools(f"{folder.name}:W", 1, folder).open({}).state()
+        env_of(folder, tools, name=f"{folder.name}:W").tools.open({}).state()
     assert told.value.thing == "state" and said in told.value.value
 
 
@@ -238,27 +234,3 @@ def test_a_class_is_offered_where_the_module_has_one(folder):
     with pytest.raises(ParamError) as told:
         _ = env_of(folder, "class Desk:\n    def f(self) -> int: ...", name="only_a_class").tools
     assert told.value.remedy == "name a class: only_a_class:Desk"
-
-
-UNSEEN = """
-from typing import Literal
-log: list[str] = []
-def cancel(order: str, reason: Literal["C1", "C2"], shout: bool = False, n: int = 1) -> str:
-    log.append(order)
-    if n > 1:
-        raise ValueError("one at a time")
-    return "done!" if shout else "done"
-"""
-
-
-def test_a_gold_argument_that_nobody_can_see_is_noted(folder, capsys):
-    gold = "cancel(order='O{i}', reason='C1', shout=True, n=1)"
-    tasks = [{"id": f"t{i}", "turns": [{"user": "cancel", "gold": [gold.replace("{i}", str(i))]}]} for i in range(3)]
-    env_of(folder, UNSEEN, json.dumps(tasks)).prove()
-    notes = [line for line in capsys.readouterr().err.splitlines() if "any will do" in line]
-    assert [note.partition(": neither")[0] for note in notes] == ["note: envs.custom: cancel.reason (task t0)"]
-
-
-def test_the_example_shows_every_gold_argument(capsys):
-    load_env("custom", module="examples.library_desk.tools:LibraryDesk").prove()
-    assert "any will do" not in capsys.readouterr().err

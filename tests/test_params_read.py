@@ -11,7 +11,7 @@ from seal.core.errors import ParamError
 from seal.env.custom.tasks import TaskEntry
 from seal.settings.envs import ENVS
 from seal.settings.evolve import EvolveParams, RewriteParams
-from seal.settings.params import load_params, load_yaml, parse_params
+from seal.settings.params import load_params, parse_params
 from seal.settings.play import CollectParams, EvaluateParams
 from seal.settings.policies import POLICIES
 from seal.settings.rounds import Defaults, FlowParams, Round, RunParams, Start
@@ -256,20 +256,3 @@ def test_anything_at_all_reads_or_is_a_param_error(value):
             assert error.thing.startswith("x")
         else:
             assert read(kind, plain(found), "x", complete=True) == found
-
-
-LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
-MAPS = "a0: &a0 {k: x}\n" + "".join(f"a{i}: &a{i} {{a: *a{i - 1}, b: *a{i - 1}}}\n" for i in range(1, 40))
-
-
-@pytest.mark.parametrize("text", [LAUGHS, MAPS, "a: &a [*a]\n", "a: &a {b: {c: *a}}\n", "[" * 5000])
-def test_aliases_that_would_fill_the_memory_are_one_error(tmp_path, text):
-    (path := tmp_path / "params.yaml").write_text(text)
-    with pytest.raises(ParamError) as told:
-        load_yaml(path)
-    assert told.value.remedy == "mend the YAML"
-
-
-def test_aliases_that_are_of_use_are_read(tmp_path):
-    (path := tmp_path / "tasks.yaml").write_text("a: &a {x: [1, 2]}\nb: [*a, *a]\nc: {<<: *a, y: 3}\n")
-    assert load_yaml(path) == {"a": {"x": [1, 2]}, "b": [{"x": [1, 2]}] * 2, "c": {"x": [1, 2], "y": 3}}

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from workspaces import ROOT, command, commit, dvc, ran, seal, workspace
 
-from seal.commands.replay import _refuse_uncommitted, own_files
 from seal.core.errors import ArtifactError, ContractError, RoundError
 from seal.settings.params import load_params
 from seal.workspace.dvc import StageError, is_current, repro
@@ -140,21 +139,6 @@ def test_a_replay_refuses_what_is_not_committed(tree, name):
     assert done.returncode == 5
     assert name in done.stderr
     assert "commit first" in done.stderr
-
-
-def test_a_replay_names_the_tools_that_no_commit_has(tree):
-    (tree / "own").mkdir()
-    (tree / "own" / "tools.py").write_text("def f() -> int:\n    return 1\n")
-    text = (tree / "params.yaml").read_text().replace("envs: {", "envs: {custom: {module: own.tools}, ", 1)
-    (tree / "params.yaml").write_text(text.replace("env: shop", "env: custom"))
-    lineage = Lineage(load_params(tree / "params.yaml"))
-    commit(tree)
-    command(tree, "git", "rm", "--cached", "-q", "own/tools.py")
-    command(tree, "git", "commit", "-qm", "without own tools")
-    with pytest.raises(RoundError, match="own/tools.py"):
-        _refuse_uncommitted(tree, own_files(tree, lineage, "r1"))
-    commit(tree)
-    _refuse_uncommitted(tree, own_files(tree, lineage, "r1"))
 
 
 def test_a_stage_s_own_error_comes_through(tree):

@@ -22,7 +22,6 @@ from seal.rollout.engine import Request, play
 from seal.rollout.ledger import Ledger
 from seal.rollout.plan import choose_tasks, requests_for
 from seal.settings.play import CollectParams
-from seal.settings.typed import read
 from seal.tools.parse import format_calls
 from seal.verify.rollout import success
 from seal.verify.turns import verify
@@ -240,15 +239,3 @@ def test_a_long_observation_ends_one_task_and_the_others_go_on():
     assert other.steps == long_one.steps
     verdicts = verify(env, task, cut.calls_by_turn(len(task.turns)))
     assert verdicts[0].valid and not success(task, verdicts, cut)
-
-
-def test_a_round_chooses_how_outputs_are_read():
-    """Strictly a broken call ends the turn, leniently the policy goes on; an entry without the setting is strict."""
-    task = ENV.tasks()[0]
-    for way, stop in (({}, "finished"), ({"parse": "strict"}, "finished"), ({"parse": "lenient"}, "step_limit")):
-        policy = Texts("")
-        policy.format, policy.codec = "llama_json", None
-        policy.act = lambda observations, *_: [Action('{"name": "stop_order", "order": 1, x}')] * len(observations)
-        (rollout,) = play(ENV, policy, requests([task], **way))
-        assert rollout.stop_reason == stop
-    assert read(CollectParams, {key: v for key, v in CollectParams() if key != "parse"}, "c", True).parse == "strict"

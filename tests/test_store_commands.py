@@ -14,14 +14,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from store_cases import write_tree
 
 from seal.cli import main
-from seal.core.printable import printable, printable_lines
-from seal.report.episodes import escape
-from seal.report.tables import text_table
 from seal.store.schemas import OF_ROUND, OF_START, OF_TRAINING, TABLES
 from seal.workspace.derived_views import DERIVED
 from seal.workspace.views import missing_tables
@@ -191,7 +186,7 @@ def test_show_prints_an_episode(seal):
         "label ",
     ):
         assert words in out
-    assert "(a consequence)" in out and "  missed " in out
+    assert "(a consequence)" in out
 
 
 def test_show_marks_what_the_interface_wrote(seal):
@@ -202,32 +197,6 @@ def test_show_marks_what_the_interface_wrote(seal):
     id_ = json.loads(seal("sql", sql, "--format", "json")[1])[0]["rollout_id"]
     out = seal("show", id_)[1]
     assert any("ERROR" in line and "«" in line for line in out.splitlines())
-
-
-STEERS = "\x1b]0;title\x07\x9b2J\u202e\r\x00"  # a terminal: its title, an empty screen, text backwards
-
-
-def test_what_a_model_said_steers_no_terminal_and_no_page(tmp_path, capsys):
-    folder = (root := write_tree(tmp_path)) / "data/rounds/r1/collect"
-    (root / "params.yaml").write_text(PARAMS)
-    steps = pq.read_table(folder / "steps.parquet")
-    rows = [row | {"text": f"{row['text']}{STEERS}\nnext line"} for row in steps.to_pylist()]
-    pq.write_table(pa.Table.from_pylist(rows, steps.schema), folder / "steps.parquet")
-    id_ = pq.read_table(folder / "trajectories.parquet")["rollout_id"][0].as_py()
-    assert main(["show", id_, "--root", str(root), "--full"]) == 0
-    out = capsys.readouterr().out
-    assert printable_lines(out) == out and "\\x1b]0;title\\x07\\x9b2J\\u202e\\r\\x00\nnext line" in out
-    assert escape(STEERS + "<") == "\\x1b]0;title\\x07\\x9b2J\\u202e\\r\\x00&lt;"
-    assert STEERS[0] not in text_table(["tool"], [[STEERS]])
-
-
-@given(st.text() | st.text(st.characters(categories=["Cc", "Cf", "Cs"])))
-def test_a_printable_text_steers_nothing_and_reads_as_itself(text):
-    shown = printable_lines(text)
-    assert all(c.isprintable() or c in "\n\t\xa0\u3000\u200d" for c in shown)
-    shown.encode()  # any stream takes it
-    assert printable_lines(shown) == shown and (shown == text or not text.isprintable())
-    assert printable(text).isprintable()
 
 
 def test_show_of_unclear_ids_says_so(seal):

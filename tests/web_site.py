@@ -41,8 +41,6 @@ class Handler(BaseHTTPRequestHandler):
             return self.told(200, "thé".encode("latin-1"), "text/html; charset=iso-8859-1")
         if parts.path == "/odd":
             return self.told(200, b"tea", "text/html; charset=no-such-charset")
-        if parts.path == "/punycode":
-            return self.told(200, b"tea", "text/html; charset=punycode")
         if parts.path == "/big":
             return self.told(200, b"x" * 100_000)
         if parts.path == "/drip":

@@ -4,7 +4,6 @@ import argparse
 
 from seal.commands import json_io
 from seal.commands.custom_env import env_named
-from seal.commands.expected import missed, state_line
 from seal.core.errors import ParamError
 from seal.core.types import CallError, Json, Parsed, Rollout, Step, Task
 from seal.env import NAMES
@@ -29,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Turns on standard input. Prints `turns`, a verdict and labels each; `given`, how they were read; `expected`, what
-    failed in values; for BFCL and tau2 the `official` verdict."""
+    """Turns on standard input. Prints `turns`, a verdict and labels each; `given`, how they were read; for BFCL and
+    tau2 the `official` verdict."""
     turns = turns_of(json_io.read_stdin(SHAPE))
     env = env_named(args.env)
     task = task_named(env, args.task)
@@ -40,8 +39,7 @@ def run(args: argparse.Namespace) -> int:
     official = env.official(task, rollout, len(turns))
     report = {} if official is None else {"official": official}
     given = {"turns": len(turns), "of": len(task.turns), "stop_reason": rollout.stop_reason}
-    turns = judged(env, task, rollout)
-    json_io.write(report | {"turns": turns, "given": given} | expected(env, task, rollout))
+    json_io.write(report | {"turns": judged(env, task, rollout), "given": given})
     return 0
 
 
@@ -123,17 +121,3 @@ def judged(env: Environment, task: Task, rollout: Rollout) -> list[Json]:
             }
         )
     return report
-
-
-def expected(env: Environment, task: Task, rollout: Rollout) -> dict[str, Json]:
-    """{"expected": for each turn that failed what its gold calls have and it has not, and where the state differs}."""
-    from seal.verify.rollout import verify_rollout
-
-    calls, found = rollout.calls_by_turn(len(task.turns)), {}
-    for verdict in verify_rollout(env, task, rollout):
-        if not verdict.valid:
-            lines = missed(task.turns[verdict.turn].gold, calls[verdict.turn])
-            if "attribute" in verdict.evidence:
-                lines.append(state_line(env, task, calls, verdict.turn))
-            found[f"turn {verdict.turn}"] = lines
-    return {"expected": found} if found else {}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
-from seal.core.printable import printable_lines
 from seal.core.types import ToolDoc
 from seal.interface.export import mcp_tools, openai_tools
 from seal.interface.render import MODES
@@ -37,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "show":
-        print(printable_lines(_shown(args.round, _load(args.root, args.round), args.all)))
+        print(_shown(args.round, _load(args.root, args.round), args.all))
     elif args.action == "diff":
-        print(printable_lines(_difference(args.a, _load(args.root, args.a), args.b, _load(args.root, args.b))))
+        print(_difference(args.a, _load(args.root, args.a), args.b, _load(args.root, args.b)))
     else:
         state = _load(args.root, args.round)
         export = openai_tools if args.format == "openai" else mcp_tools

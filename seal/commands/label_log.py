@@ -5,9 +5,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from seal.commands.output import check_format, form_of, write_answer
+from seal.commands.output import check_format, form_of, printable, write_answer
 from seal.core.errors import ArtifactError, ParamError
-from seal.core.printable import printable
 
 MOST_LINES = 20  # malformed lines that are named one by one
 

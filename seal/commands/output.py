@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from seal.commands.places import file_place
 from seal.core.errors import ParamError
-from seal.core.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,8 +51,7 @@ def write_answer(answer: "pa.Table", form: str, output: Path | None, limit: int)
         with atomic_file(output) as partial:
             partial.write_text(_text(answer, form, 0), encoding="utf-8")
     else:
-        text = _text(answer, form, limit)
-        sys.stdout.write(printable_lines(text) if sys.stdout.isatty() else text)
+        sys.stdout.write(_text(answer, form, limit))
 
 
 def _text(answer: "pa.Table", form: str, limit: int) -> str:
@@ -101,6 +99,11 @@ def _is_number(kinds: Any, kind: "pa.DataType") -> bool:
 
 def _flat(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else value
+
+
+def printable(text: str) -> str:
+    """One line that cannot steer a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _cell(value: Any) -> str:

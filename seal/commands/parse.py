@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     json_io.describe_stdin(parser, "what the policy wrote, UTF-8 text", EXAMPLE)
     parser.add_argument("--format", required=True, choices=FORMATS, help="how the policy writes calls")
     parser.add_argument("--mode", choices=("strict", "lenient"), default="strict",
-                        help="lenient repairs what is plain: docs/calls.md (default: %(default)s)")  # fmt: skip
+                        help="lenient repairs what is plain, words apart (default: %(default)s)")  # fmt: skip
     parser.add_argument(
         "--schema",
         type=Path,

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     stages = STAGES if lineage.depth(args.round) else START_STAGES
     targets = [f"{stage}@{args.round}" for stage in stages]
     before = locked(root, targets)
-    _refuse_uncommitted(root, own_files(root, lineage, args.round))
+    _refuse_uncommitted(root)
     metrics = path_of(Path(), args.round, "metrics.json").as_posix()
     with _clean_copy(root) as copy:
         _inputs(root, copy, targets, unlisted(lineage, args.round))
@@ -53,20 +53,9 @@ def locked(root: Path, targets: list[str]) -> dict[str, str]:
         raise RoundError("dvc.lock", f"without some of {missing}", "run the round first: seal run") from None
 
 
-def own_files(root: Path, lineage: Lineage, round_id: str) -> list[str]:
-    """Files of the workspace that a round's own tools are made of: its module and tasks, what starts its MCP server."""
-    if lineage.entry(round_id).env != "custom":
-        return []
-    params = lineage.params.envs["custom"]
-    module = Path(*params.module.partition(":")[0].split(".")).with_suffix(".py")
-    named = [module.as_posix(), (module.parent / params.tasks).as_posix(), *params.mcp.command]
-    return [name for name in named if not Path(name).is_absolute() and (root / name).is_file()]
-
-
-def _refuse_uncommitted(root: Path, files: list[str]) -> None:
-    """What is replayed is what the commit says, so the workspace must say the same, of `files` too."""
-    names = ("params.yaml", "dvc.lock", "dvc.yaml", *files)
-    changed = _git(root, "status", "--porcelain", "--untracked-files=all", "--ignored", "--", *names).strip()
+def _refuse_uncommitted(root: Path) -> None:
+    """What is replayed is what the commit says, so the workspace must say the same."""
+    changed = _git(root, "status", "--porcelain", "--", "params.yaml", "dvc.lock", "dvc.yaml").strip()
     if changed:
         names = ", ".join(line.split()[-1] for line in changed.splitlines())
         raise RoundError("uncommitted", names, f"commit first: git add {names.replace(',', '')} && git commit")

@@ -1,13 +1,11 @@
 """`seal run`: bring rounds up to date, then show their scores."""
 
 import argparse
-import fcntl
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from seal.commands.custom_env import changed_tools
@@ -31,23 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     root = find_root()
-    with _alone(root):
-        return _run(root, args)
-
-
-@contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    """One run at a time: a second waits, and then goes on with what the first has left to do."""
-    with (root / "dvc.yaml").open() as file:  # locked itself: nothing is left behind, a kill lets go of it
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("another seal run is at work here: waiting for its end", file=sys.stderr, flush=True)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _run(root: Path, args: argparse.Namespace) -> int:
     check_run(root / "params.yaml")
     wanted = [] if args.preset is None else use_preset(root, args.preset)
     lineage = Lineage(load_params(root / "params.yaml"))

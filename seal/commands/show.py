@@ -5,10 +5,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from seal.commands.expected import missed
 from seal.commands.places import add_root
 from seal.core.errors import ArtifactError
-from seal.core.printable import printable_lines
 from seal.core.types import Call, Diagnosis, Result, Task, Verdict
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
     con = open_root(args.root)
     for line in _episode(con, _find(con, args.rollout), None if args.full else MOST):
-        print(printable_lines(line))
+        print(line)
     return 0
 
 
@@ -108,8 +106,6 @@ def _turn(turn: "Turn", most: int | None) -> Iterator[str]:
         yield f"verdict  {_verdict(verdict)}"
     if user and verdict and not verdict.valid:
         yield f"expected {'; '.join(map(_call, user.gold)) or 'no call'}"
-        made = [call for step in turn.steps for call in step.calls]
-        yield from (f"  missed {line}" for line in missed(user.gold, made))
     yield from (f"{'label   ' if d.primary else '  also  '} {_label(d)}" for d in turn.diagnoses)
 
 

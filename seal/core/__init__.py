@@ -4,4 +4,4 @@ Immutable values and pure functions. It imports nothing of the other rooms, and 
 """
 
 # What other rooms may import; all else is the room's own (tests/test_imports.py).
-__all__ = ["errors", "judged", "labels", "printable", "seeds", "statistics", "types"]
+__all__ = ["errors", "judged", "labels", "seeds", "statistics", "types"]

@@ -96,11 +96,8 @@ def mended_by(remedy: str) -> Iterator[None]:
         raise type(error)(error.thing, error.value, remedy) from None
 
 
-def as_seal_error(error: Exception, place: str = "a file") -> SealError:
-    """An error as one a user can mend: a SealError itself, or what the machine refused. Raises any other again.
-
-    `place`: what is named where the machine names nothing.
-    """
+def as_seal_error(error: Exception) -> SealError:
+    """An error as one a user can mend: a SealError itself, or what the machine refused. Raises any other again."""
     if isinstance(error, SealError):
         return error
     cause = error.__context__ if type(error) is RuntimeError and error.__context__ else error  # torch's own word
@@ -109,5 +106,5 @@ def as_seal_error(error: Exception, place: str = "a file") -> SealError:
     number = number or (int(said[1]) if said else 0)
     if number not in REFUSALS:
         raise error
-    path = path or (said and said[2]) or place
+    path = path or (said and said[2]) or "a file"
     return MachineError(str(path), os.strerror(number), REFUSALS[number])

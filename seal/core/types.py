@@ -80,7 +80,7 @@ CUE_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One documented parameter. `type` is a JSON-schema type name; `shape`: in one line what that leaves out."""
+    """One documented parameter. `type` is a JSON-schema type name."""
 
     name: str
     type: str = "string"
@@ -88,7 +88,6 @@ class Param:
     description: str = ""
     enum: tuple[Json, ...] = ()
     default: Json = None
-    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +101,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ToolDoc:
-    """What the policy sees of a tool. `notes`: rules that its bare doc tells; the interface adds to them.
-
-    `schema`: the JSON schema of its arguments as its owner wrote it, where there is one.
-    """
+    """What the policy sees of a tool. `notes`: rules that its bare doc tells; the interface adds to them."""
 
     name: str
     description: str
     params: tuple[Param, ...] = ()
     notes: tuple[Note, ...] = ()
-    schema: Json = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

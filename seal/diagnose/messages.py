@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from seal.core.types import Call, CallError, Json, Result, Step, ToolDoc
-from seal.tools.docs import tool_doc as doc_of
-from seal.tools.error_kinds import error_kind, flagged
+from seal.core.types import Call, CallError, Json, Param, Result, Step, ToolDoc
+from seal.tools.error_kinds import error_kind
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 TEXTS = ("text", "input_text", "output_text", "refusal")  # parts of a content that are text
@@ -77,12 +76,19 @@ def tool_doc(tool: Json) -> ToolDoc:
     name = _name(function, "a tool")
     schema = next((function[key] for key in ("parameters", "input_schema", "inputSchema") if function.get(key)), {})
     schema = _checked(_decoded(schema), dict, f"the schema of {name}")
-    _checked(schema.get("required") or [], list, f"required of {name}")
+    required = _checked(schema.get("required") or [], list, f"required of {name}")
     properties = _checked(schema.get("properties") or {}, dict, f"properties of {name}")
-    for key, spec in properties.items():
-        spec = _checked({} if isinstance(spec, bool | None) else spec, dict, f"{name}.{key}")
-        _checked(spec.get("enum") or [], list, f"enum of {name}.{key}")
-    return doc_of(name, _words(function.get("description")), schema)
+    params = tuple(_param(key, spec, key in required, name) for key, spec in properties.items())
+    return ToolDoc(name, _words(function.get("description")), params)
+
+
+def _param(key: str, spec: Json, required: bool, tool: str) -> Param:
+    """A union of types, or a schema that is not of one type, accepts anything here."""
+    spec = {} if isinstance(spec, bool) else _checked(spec, dict, f"{tool}.{key}")
+    kind = spec.get("type")
+    enum = tuple(_checked(spec.get("enum") or [], list, f"enum of {tool}.{key}"))
+    kind = kind if isinstance(kind, str) else "any"
+    return Param(key, kind, required, _words(spec.get("description")), enum, spec.get("default"))
 
 
 def _read(talk: _Talk, message: Mapping[str, Json]) -> None:
@@ -92,11 +98,12 @@ def _read(talk: _Talk, message: Mapping[str, Json]) -> None:
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     if role in ("tool", "function"):
-        _answer(talk, message.get("tool_call_id"), message.get("name"), text_of(content), _failed(message))
+        failed = message.get("is_error") is True or message.get("status") == "error"
+        _answer(talk, message.get("tool_call_id"), message.get("name"), text_of(content), failed)
     elif role == "user":
         answers = [part for part in parts if part.get("type") == "tool_result"]
         for part in answers:
-            _answer(talk, part.get("tool_use_id"), None, text_of(part.get("content")), _failed(part))
+            _answer(talk, part.get("tool_use_id"), None, text_of(part.get("content")), part.get("is_error") is True)
         if not answers or text_of(content).strip():
             talk.turns.append([])
     elif role == "assistant":
@@ -116,8 +123,7 @@ def _pending(call: Json) -> _Pending:
     call = _checked(call, dict, "a tool call")
     function = _checked(call.get("function") or call, dict, "a tool call's function")
     name, id_ = _name(function, "a tool call"), _words(call.get("id"))
-    keys = ("input",) if call.get("type") == "tool_use" else ("arguments", "args", "input", "parameters")
-    arguments = next((function[key] for key in keys if function.get(key) is not None), None)
+    arguments = function.get("input") if call.get("type") == "tool_use" else function.get("arguments")
     try:
         arguments = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError) as error:
@@ -128,7 +134,7 @@ def _pending(call: Json) -> _Pending:
     return _Pending(id_, name, Call(name, arguments))
 
 
-def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool | None) -> None:
+def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool) -> None:
     """Give a result to the call with its id, last asked; without an id, to the first that waits, of its name if any.
 
     A result that no call asked for is passed over: logs are cut.
@@ -138,13 +144,8 @@ def _answer(talk: _Talk, id_: Json, name: Json, text: str, failed: bool | None) 
     while queue:
         call = queue.popleft()
         if call.result is None:
-            call.result = Result(text, text, error_kind(text, failed))
+            call.result = Result(text, text, error_kind(text) or ("other" if failed else ""))
             return
-
-
-def _failed(message: Mapping[str, Json]) -> bool | None:
-    """What the log says of a result beside its text."""
-    return True if message.get("error") else flagged(message)
 
 
 def _step(turn: int, step: int, output: tuple[str, list[_Pending]]) -> Step:

@@ -4,32 +4,22 @@ import re
 from collections.abc import Mapping
 
 from seal.core.types import Call, Json, ToolDoc
-from seal.tools.json_schema import fault, fields, violations
 from seal.tools.schema import fits
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
-_DETAILS: Mapping[str, str] = {"enum": "enum_value", "const": "enum_value", "pattern": "format", "format": "format"}
 
 
 def schema_faults(call: Call, doc: ToolDoc, exact: bool = False) -> dict[str, str]:
     """What of a call breaks its documented schema, by parameter: missing_parameter, unexpected_parameter, type or
-    enum_value; unexpected ones first, then in the order of the documentation. `exact`: see seal.tools.schema.fits.
-    Where the tool's owner wrote a JSON schema, that decides, down to the last nested field."""
+    enum_value; unexpected ones first, then in the order of the documentation. `exact`: see seal.tools.schema.fits."""
     given, known = call.arguments, {param.name for param in doc.params}
-    legal = doc.schema is not None and not fault(doc.schema)
-    takes_others = legal and fields(doc.schema)[2]
-    faults = {name: "unexpected_parameter" for name in given if name not in known and not takes_others}
-    found = {v.path[0]: v.rule for v in reversed(violations(doc.schema, given)) if v.path} if legal else {}
-    faults |= {name: _DETAILS.get(rule, "type") for name, rule in found.items() if name not in {*known, *faults}}
+    faults = {name: "unexpected_parameter" for name in given if name not in known}
     for param in doc.params:
-        value = given.get(param.name)
         if param.name not in given:
             faults |= {param.name: "missing_parameter"} if param.required else {}
-        elif param.name in found:
-            faults[param.name] = _DETAILS.get(found[param.name], "type")
-        elif not fits(value, param.type, exact) and (not legal or isinstance(value, float)):
+        elif not fits(given[param.name], param.type, exact):
             faults[param.name] = "type"
-        elif not legal and param.enum and value not in param.enum:
+        elif param.enum and given[param.name] not in param.enum:
             faults[param.name] = "enum_value"
     return faults
 

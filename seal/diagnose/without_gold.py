@@ -15,7 +15,6 @@ from seal.diagnose.messages import Conversation
 from seal.diagnose.primary_label import Finding, labels_of
 from seal.diagnose.schema import schema_faults
 from seal.diagnose.turn_evidence import Attempt, Garbled, attempts_of, garbled_of, key
-from seal.tools.error_kinds import named_parameter
 
 LOOP = 3  # the same call with the same result so often is a loop
 NOTHING_SEEN, NO_CALL, NO_RESULT = 0.3, 0.2, 0.1
@@ -107,7 +106,5 @@ def _of_call(attempt: Attempt, unknown: bool, docs: Mapping[str, ToolDoc]) -> li
         found.append(Finding(Label.CONSTRAINT_VIOLATION, attempt.error, name, "", step, 0.8, evidence))
     elif attempt.error in ARGUMENT_ERRORS and not broken:
         detail = ARGUMENT_ERRORS[attempt.error]
-        known = (*attempt.call.arguments, *(param.name for param in (docs[name].params if name in docs else ())))
-        parameter = named_parameter(attempt.raw, known)
-        found.append(Finding(Label.ARGUMENT_MISMATCH, detail, name, parameter, step, 0.8, evidence))
+        found.append(Finding(Label.ARGUMENT_MISMATCH, detail, name, "", step, 0.8, evidence))
     return found

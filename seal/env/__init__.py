@@ -15,22 +15,7 @@ from seal.settings.params import Params
 from seal.settings.typed import plain
 
 # What other rooms may import; all else is the room's own (tests/test_imports.py).
-__all__ = [
-    "NAMES",
-    "base",
-    "bfcl",
-    "custom",
-    "domain",
-    "domain_tasks",
-    "env_of",
-    "lexicon",
-    "limit",
-    "load_env",
-    "procedural",
-    "spoken_answers",
-    "tau2",
-]
-
+__all__ = ["NAMES", "env_of", "load_env"]
 __all__ += ["base", "domain", "domain_tasks", "lexicon", "limit", "procedural", "spoken_answers"]
 __all__ += ["bfcl", "custom", "tau2"]
 

@@ -60,7 +60,7 @@ def gate(
         def request(task: Task, sample: int) -> Request:
             at = task.task_id, sample
             id_, seed = key.rollout_id("probe", arm, *at), key.seed("probe", 0, *at)
-            return Request(id_, task, sample, seed, collect.mode, dropped, parse=collect.parse)
+            return Request(id_, task, sample, seed, collect.mode, dropped)
 
         return [request(task, sample) for task in tasks for sample in range(SAMPLES)]
 

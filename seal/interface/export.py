@@ -11,19 +11,16 @@ from seal.tools.prose import enum_of
 
 _JSON_TYPES = {"float": "number", "dict": "object", "bool": "boolean", "int": "integer", "str": "string"}
 _JSON_TYPES |= dict.fromkeys(("tuple", "list"), "array")
-_OPENAI_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KNOWN = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 
 
 def openai_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> list[Json]:
     """`tools` of a chat completion: {"type": "function", "function": {name, description, parameters}}.
 
-    Raises ParamError for a name that this form cannot carry, and for two tools of one name.
+    Raises ParamError for two tools that would have one name there.
     """
-    return [
-        {"type": "function", "function": {"name": _checked(name), "description": text, "parameters": schema}}
-        for name, text, schema in _tools(docs, state, mode)
-    ]
+    tools = _tools(docs, state, mode)
+    return [{"type": "function", "function": {"name": n, "description": text, "parameters": s}} for n, text, s in tools]
 
 
 def mcp_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full") -> Json:
@@ -32,31 +29,29 @@ def mcp_tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode = "full
 
 
 def _tools(docs: Sequence[ToolDoc], state: InterfaceState, mode: Mode) -> list[tuple[str, str, Json]]:
-    """Under their own names, and what their owners wrote unchanged but for the notes."""
-    tools = {}
+    tools: dict[str, tuple[str, str, Json]] = {}
+    of: dict[str, str] = {}
     for doc in render(docs, state, mode):
-        if doc.name in tools:
-            raise ParamError("tool names", f"two are named {doc.name}", "rename one of them")
-        schema = _schema(doc) if doc.schema is None else annotated(doc.schema, doc)
-        tools[doc.name] = (doc.name, noted(doc.description, doc, ""), schema)
+        name = _name(doc.name)
+        if name in tools:
+            raise ParamError("tool names", f"{of[name]} and {doc.name} are both {name} there", "rename one of them")
+        tools[name], of[name] = (name, noted(doc.description, doc, ""), _schema(doc)), doc.name
     return list(tools.values())
 
 
-def _checked(name: str) -> str:
-    if not _OPENAI_NAME.fullmatch(name):
-        remedy = "rename it (letters, digits, _ and -, at most 64), or use MCP's form, or tools told as text"
-        raise ParamError("tool name, OpenAI's form", name, remedy)
-    return name
+def _name(name: str) -> str:
+    """Both protocols take letters, digits, `_` and `-` (at most 64)."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
 
 
 def annotated(schema: Mapping[str, Json], doc: ToolDoc) -> Json:
     """Somebody else's object schema with the notes of `doc` in the descriptions, and nothing else changed."""
-    found = schema.get("properties") or {}
-    noted_ones = {}
-    for name in {note.param: None for note in doc.notes if note.param in found}:
-        own = found[name] if isinstance(found[name], Mapping) else {}
-        noted_ones[name] = {**own, "description": noted(own.get("description") or "", doc, name)}
-    return {**schema, "properties": {**found, **noted_ones}} if noted_ones or "properties" in schema else dict(schema)
+    with_notes = {note.param for note in doc.notes}
+    properties = {
+        name: {**found, "description": noted(found.get("description", ""), doc, name)} if name in with_notes else found
+        for name, found in (schema.get("properties") or {}).items()
+    }
+    return {**schema, "properties": properties}
 
 
 def noted(description: str, doc: ToolDoc, param: str) -> str:

@@ -16,20 +16,7 @@ from seal.policy.base import Policy
 from seal.store.files import read_json
 
 # What other rooms may import; all else is the room's own (tests/test_imports.py).
-__all__ = [
-    "base",
-    "counter_of",
-    "faults",
-    "load_policy",
-    "nano",
-    "nano_model",
-    "optim",
-    "policy_info",
-    "scripted",
-    "shards",
-    "start",
-]
-
+__all__ = ["base", "counter_of", "faults", "load_policy", "nano", "nano_model"]
 __all__ += ["optim", "policy_info", "scripted", "shards", "start"]
 
 # call formats that policy.json need not tell

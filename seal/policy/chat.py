@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from seal.core.errors import ParamError
 from seal.core.types import Param, ToolDoc
-from seal.tools.json_schema import SHORT
 
 CUT = " ... [cut] ... "
 INTRO = (
@@ -20,7 +19,8 @@ INTRO = (
     "You then read the results and may call again. When the request is done, or no tool fits, answer without a call.\n"
     "Tools (? optional, text unless a type is given):"
 )
-_SHORT = {**SHORT, "float": "num", "tuple": "list", "string": ""}  # text unless a type is given
+_SHORT = {"integer": "int", "boolean": "bool", "object": "dict"}
+_SHORT |= dict.fromkeys(("number", "float"), "num") | dict.fromkeys(("array", "tuple"), "list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +148,10 @@ def _places(doc: ToolDoc) -> tuple[str, ...]:
 
 def _signature(param: Param) -> str:
     """`name`, `name?`, `name: int`, `name: a|b`, `name?: bool=false`."""
-    kind = _SHORT.get(param.type, param.type)
+    kind = _SHORT.get(param.type, "" if param.type == "string" else param.type)
     values = "|".join(value if isinstance(value, str) else json.dumps(value) for value in param.enum)
     text = f"{param.name}{'' if param.required else '?'}"
-    kind = param.shape or values or kind
-    text += f": {kind}" if kind else ""
+    text += f": {values or kind}" if values or kind else ""
     return text if param.required or param.default is None else f"{text}={json.dumps(param.default)}"
 
 

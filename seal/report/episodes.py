@@ -1,21 +1,15 @@
 """Episodes as HTML: what the user asked, what the policy did, what came back, what the verdict was."""
 
-import html
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 from seal.core.judged import Judged
 from seal.core.labels import FAILURES
-from seal.core.printable import printable_lines
 from seal.core.types import Call, Diagnosis, Task
 from seal.report.stored_rollouts import Turn, turns_of
 from seal.tools.parse import format_calls
-
-
-def escape(text: str) -> str:
-    """A text as HTML. What a page must not hold (controls, text that runs backwards) is written out."""
-    return html.escape(printable_lines(text))
 
 
 @dataclass(frozen=True, slots=True)

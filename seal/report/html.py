@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import starmap
 from pathlib import Path
@@ -16,7 +17,7 @@ from seal.core.errors import ArtifactError
 from seal.core.labels import FAILURES
 from seal.core.types import Task
 from seal.interface.state import InterfaceState, Item
-from seal.report.episodes import Episode, episode_html, escape, examples
+from seal.report.episodes import Episode, episode_html, examples
 from seal.report.experiments import (
     LEGEND,
     TRANSFER_LEGEND,

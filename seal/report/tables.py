@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seal.core.printable import printable
 from seal.report.rounds import Round, load_rounds
 
 Cells = tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]  # head, rows, places that align left
@@ -100,7 +99,6 @@ def compact(n: int) -> str:
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
     """Aligned columns under a ruled head; those in `left` align left, all others right."""
-    rows = [[printable(str(cell)) for cell in row] for row in rows]
     widths = [max(len(str(row[i])) for row in (head, *rows)) for i in range(len(head))]
     lines = [
         "  ".join(

@@ -10,7 +10,6 @@ from seal.interface.state import InterfaceState
 from seal.policy.base import Action, Limits, Policy
 from seal.rollout.episode import Episode, Request
 from seal.rollout.play_cache import PlayCache
-from seal.tools.carried import check_names
 
 __all__ = ["Limits", "PlayRun", "Request", "play"]
 
@@ -44,12 +43,8 @@ def play(
 ) -> list[Rollout]:
     """Play every request to its end; rollouts come in the order of the requests.
 
-    A rollout that fails is a rollout with a stop reason; only faults of the code or the configuration raise: such as
-    tools that cannot be called in the policy's format.
+    A rollout that fails is a rollout with a stop reason; only faults of the code or the configuration raise.
     """
-    tasks = {request.task.task_id: request.task for request in requests}.values()
-    docs = {doc.name: doc for task in tasks for doc in env.docs(task, len(task.turns) - 1)}
-    check_names(docs.values(), policy.format)
     rollouts: list[Rollout] = []
     # An environment of processes bounds how many live at once, and so does the memory of a policy with long contexts.
     batch = min(n for n in (run.batch, env.live_sessions, policy.live_episodes(limits)) if n is not None)
@@ -57,8 +52,7 @@ def play(
     for start in range(0, len(requests), batch):
         part = requests[start : start + batch]
         wanted = [(r.rollout_id, r.task.task_id, r.sample, r.seed, r.mode, r.dropped, r.start_turn) for r in part]
-        read = [r.parse for r in part if r.parse != "strict"]
-        decided_by = policy_hash, interface.hash, limits, temperature, [*wanted, *read]
+        decided_by = policy_hash, interface.hash, limits, temperature, wanted
         episodes = [Episode(env, policy, policy_hash, request, interface) for request in part]
         if run.cache and (cached := run.cache.read(*decided_by)) is not None:
             for episode, actions in zip(episodes, cached, strict=True):

@@ -1,7 +1,7 @@
 """The episode state machine: user turns, steps inside a turn, and the ways an episode can stop."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from seal.core.types import Call, Mode, Result, Rollout, Step, Task, Tokens
 from seal.env.base import Environment
@@ -24,7 +24,6 @@ class Request:
     mode: Mode = "off"
     dropped: str = ""
     start_turn: int = 0
-    parse: Literal["strict", "lenient"] = "strict"
 
 
 class Episode:
@@ -84,7 +83,7 @@ class Episode:
 
     def _run(self, text: str, truncated: bool = False) -> None:
         docs = self._env.docs(self.request.task, self._turn)
-        parsed = parse(text, self._policy.format, docs, self.request.parse)
+        parsed = parse(text, self._policy.format, docs)
         message = self._session.message_call(text) if parsed.end_of_turn else None
         if message:
             parsed = replace(parsed, calls=(message,), end_of_turn=False)

@@ -41,5 +41,5 @@ def requests_for(
             rng = random.Random(seed)
             dropped = rng.choice(items) if is_evolved and rng.random() < params.item_dropout else ""
             id_, mode = key.rollout_id(phase, step, task.task_id, sample), params.mode if is_evolved else "off"
-            requests.append(Request(id_, task, sample, seed, mode, dropped, start, params.parse))
+            requests.append(Request(id_, task, sample, seed, mode, dropped, start))
     return requests

@@ -4,7 +4,6 @@ An entry of `rounds` or `starts` is *resolved*: every key is written out when it
 or those of the library, never changes a round that exists.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from seal.settings.rounds import RECIPE, Defaults, FlowParams, Round, RunParams,
 from seal.settings.train import TrainParams
 from seal.settings.typed import check_keys, read
 
-MOST_VALUES = 1_000_000  # that the aliases of a YAML file may make beyond what is written there
 ROUND_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")  # names a folder and stages
 
 
@@ -72,11 +70,7 @@ def load_params(path: Path) -> Params:
 def load_yaml(path: Path, thing: str = "parameters") -> Any:
     """The plain content of a YAML file, which is `thing`. Raises ParamError when there is none or it does not parse."""
     try:
-        text = path.read_text(encoding="utf-8")
-        value = YAML(typ="safe", pure=True).load(text)
-        if _size(value, {}) > MOST_VALUES + len(text):
-            raise ValueError(f"written out, its aliases make more than {MOST_VALUES} values")
-        return value
+        return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ParamError(thing, path, "run inside a SEAL workspace (a folder with params.yaml)") from None
     except OSError as error:
@@ -85,17 +79,6 @@ def load_yaml(path: Path, thing: str = "parameters") -> Any:
         mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
         line = f"line {mark.line + 1}: " if mark else ""
         raise ParamError(thing, f"{path}: {line}{yaml_fault(error)}", "mend the YAML") from None
-
-
-def _size(value: Any, known: dict[int, float]) -> float:
-    """How many values a document has once every alias is written out; infinite where one holds itself."""
-    if not isinstance(value, Mapping | list):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = math.inf  # while it is counted
-        parts = value.values() if isinstance(value, Mapping) else value
-        known[id(value)] = 1 + sum(_size(part, known) for part in parts)
-    return known[id(value)]
 
 
 def yaml_fault(error: Exception) -> str:

@@ -1,6 +1,6 @@
 """How many tasks are played, and how: to learn from (collect), and to be measured on (evaluate)."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from seal.core.types import Mode, Split
 from seal.settings.typed import Absent, Settings, ranged
@@ -27,8 +27,6 @@ class CollectParams(Settings):
     "Probability that an evolved rollout leaves out one random cue."
     start_turns: bool = False
     "Whether a group starts at a random user turn, the turns before it played by the gold program."
-    parse: Annotated[Literal["strict", "lenient"], Absent("strict")] = "strict"
-    "How outputs are read to learn from: as BFCL ends a turn, or with plain faults mended (docs/calls.md)."
 
 
 class EvaluateParams(Settings):

@@ -4,20 +4,4 @@ Nothing here executes anything.
 """
 
 # What other rooms may import; all else is the room's own (tests/test_imports.py).
-__all__ = [
-    "carried",
-    "docs",
-    "error_kinds",
-    "fact_texts",
-    "json_schema",
-    "literal",
-    "names",
-    "parse",
-    "prose",
-    "schema",
-]
-
-# What other rooms may import; all else is the room's own (tests/test_imports.py).
-__all__ = [
-    "carried", "docs", "error_kinds", "fact_texts", "json_schema", "literal", "names", "parse", "prose", "schema"
-]  # fmt: skip
+__all__ = ["docs", "error_kinds", "fact_texts", "literal", "parse", "prose", "schema"]

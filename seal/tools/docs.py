@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from seal.core.types import Fact, Json, Param, ToolDoc
-from seal.tools.json_schema import SHORT, at, fault, fields, mended, shape, word
+from seal.core.types import Fact, Param, ToolDoc
 from seal.tools.prose import enum_of
 
 _JSON_TYPES: Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
@@ -16,22 +15,19 @@ def tool_doc(name: str, description: str, schema: Mapping[str, Any], verbatim: b
 
     `verbatim`: descriptions of parameters keep their line breaks and double spaces (a benchmark's are part of it).
     """
-    whole = mended(schema)
-    properties, required, _ = fields(schema)
-    params = [param(key, part, key in required, whole) for key, part in properties.items() if part != {"not": {}}]
-    if verbatim:
-        return ToolDoc(name, description, tuple(params))
-    if not fault(schema):
-        params = [replace(p, shape=_shape(p, properties[p.name], whole)) for p in params]
-    params = [replace(param, description=" ".join(param.description.split())) for param in params]
-    return ToolDoc(name, description, tuple(params), schema=schema)
+    required = schema.get("required") or ()
+    shared = schema.get("$defs") or {}
+    properties = schema.get("properties") or {}
+    params = [param(key, properties[key], key in required, shared) for key in properties]
+    if not verbatim:
+        params = [replace(param, description=" ".join(param.description.split())) for param in params]
+    return ToolDoc(name, description, tuple(params))
 
 
-def param(name: str, schema: Json, required: bool, root: Json) -> Param:
+def param(name: str, schema: Mapping[str, Any], required: bool, shared: Mapping[str, Any]) -> Param:
     """One parameter. A type that is no single JSON-schema name (a union) is "": anything."""
-    schema = schema if isinstance(schema, Mapping) else {}
-    inner = _resolved(schema, root)
-    values = inner["enum"] if isinstance(inner.get("enum"), list) else ([inner["const"]] if "const" in inner else [])
+    inner = _resolved(schema, shared)
+    values = inner.get("enum") or ([inner["const"]] if "const" in inner else [])
     kind = inner.get("type", "")
     if not kind and len({type(value) for value in values}) == 1:
         kind = _JSON_TYPES.get(type(values[0]), "")
@@ -40,32 +36,17 @@ def param(name: str, schema: Json, required: bool, root: Json) -> Param:
     return Param(name, kind, required, description, tuple(values), schema.get("default"))
 
 
-def _shape(param: Param, schema: Json, root: Json) -> str:
-    """What type and allowed values alone do not say; "" where they say it all."""
-    told = shape(schema, root)
-    told = told if param.required else told.removesuffix("|null")
-    return "" if told in ("any", SHORT.get(param.type), "|".join(map(word, param.enum))) else told
-
-
-def _resolved(schema: Mapping[str, Any], root: Json) -> Mapping[str, Any]:
+def _resolved(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
     """References followed, and `X or null` as X."""
     for _ in range(8):
-        options = [
-            option for key in ("anyOf", "oneOf") for option in _listed(schema.get(key)) if option != {"type": "null"}
-        ]
+        options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ()) if option != {"type": "null"}]
         if "$ref" in schema:
-            schema = at(root, schema["$ref"])
+            schema = shared.get(str(schema["$ref"]).rsplit("/", 1)[-1], {})
         elif len(options) == 1:
             schema = options[0]
         else:
             break
-        if not isinstance(schema, Mapping):
-            return {}
     return schema
-
-
-def _listed(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
 
 
 def facts_of(doc: ToolDoc, returns: Sequence[str] = (), in_prose: bool = False) -> tuple[Fact, ...]:

@@ -3,11 +3,10 @@
 import ast
 import math
 import warnings
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from seal.core.types import Call, Json
-from seal.tools.names import plain
 from seal.tools.schema import Signature
 
 MAX_TEXT = 100_000  # characters of one policy output
@@ -98,21 +97,10 @@ def call_of(node: ast.expr, signature: Signature, names: Mapping[str, Json] = NO
         raise NotACall("positional", f"{name} takes {len(order)} known positional arguments, got {len(node.args)}")
     for parameter, value in zip(order, node.args, strict=False):
         arguments[parameter] = literal(value, names)
-    known = signature.get(name, ()) if signature else None
-    for key, value in (pair for keyword in node.keywords for pair in _pairs(keyword, known)):
-        if key in arguments:
-            raise NotACall("duplicate_argument", f"{name} got {key} twice")
-        arguments[key] = literal(value, names)
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise NotACall("not_literal", "** is no literal argument")
+        if keyword.arg in arguments:
+            raise NotACall("duplicate_argument", f"{name} got {keyword.arg} twice")
+        arguments[keyword.arg] = literal(keyword.value, names)
     return Call(name, arguments)
-
-
-def _pairs(keyword: ast.keyword, known: Container[str] | None) -> Iterable[tuple[str, ast.expr]]:
-    """What a keyword gives: one value, or as `**{"first name": value}` those whose names can be written in no other
-    way. `known`: the tool's parameters, None where any may be."""
-    if keyword.arg is not None:
-        return [(keyword.arg, keyword.value)]
-    keys = keyword.value.keys if isinstance(keyword.value, ast.Dict) else [None]
-    said = [key.value if isinstance(key, ast.Constant) else None for key in keys]
-    if not all(isinstance(key, str) and not plain(key) and (known is None or key in known) for key in said):
-        raise NotACall("not_literal", "** is no literal argument")
-    return zip(said, keyword.value.values, strict=True)

@@ -1,6 +1,5 @@
 """The little of a tool schema that reading and judging a call need: parameter order and types."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -42,7 +41,7 @@ def signature_of(schema: Any) -> Signature:
 
 
 def _parameters(entry: Any) -> dict[str, str]:
-    if isinstance(entry, dict | Mapping):  # a dict first: of an abstract class it takes long to tell
+    if isinstance(entry, Mapping):
         return {str(name): str(kind) for name, kind in entry.items()}
     if isinstance(entry, Sequence) and not isinstance(entry, str):
         return {str(name): "" for name in entry}
@@ -61,11 +60,9 @@ def _tool(entry: Any) -> tuple[str, dict[str, str]]:
 
 def _properties(parameters: Any) -> dict[str, str]:
     properties = parameters.get("properties") or {} if isinstance(parameters, Mapping) else None
-    whole = (Mapping, bool, type(None))  # true: anything
-    if not isinstance(properties, Mapping) or not all(isinstance(spec, whole) for spec in properties.values()):
+    if not isinstance(properties, Mapping) or not all(isinstance(spec, Mapping) for spec in properties.values()):
         raise ParamError("tool parameters", repr(parameters)[:80], 'write {"properties": {"parameter": {"type": ...}}}')
-    kinds = {name: spec.get("type") if isinstance(spec, Mapping) else "" for name, spec in properties.items()}
-    return {name: kind if isinstance(kind, str) else "" for name, kind in kinds.items()}
+    return {name: str(spec.get("type", "")) for name, spec in properties.items()}
 
 
 def coerce(value: str, kind: str) -> Json:
@@ -76,13 +73,6 @@ def coerce(value: str, kind: str) -> Json:
         return int(value)
     if kind in ("number", "float") and _NUMBER.fullmatch(value) and isfinite(float(value)):
         return float(value)
-    if value.startswith(('"', "[", "{")):  # what no bare word can hold is JSON
-        try:
-            found = json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-        if isinstance(found, str) or (_TYPES.get(kind) and fits(found, kind)):
-            return found
     return value
 
 

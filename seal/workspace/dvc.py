@@ -177,7 +177,7 @@ def _failure(targets: Sequence[str], output: list[str], error_file: Path) -> err
     if found := _PRINTED.search("\n".join(output)):
         return errors.MachineError(*found.groups())
     with suppress(RuntimeError):
-        return errors.as_seal_error(RuntimeError("\n".join(failures)), f"stage {name}, its outputs or DVC's cache")
+        return errors.as_seal_error(RuntimeError("\n".join(failures)))
     if any(words in line for line in failures for words in ("missing data 'source'", "does not exist", "No such file")):
         return errors.ArtifactError(f"stage {name}", tail, "run the stages before it, or `dvc checkout`")
     if "Stage" in tail and "not found" in tail:

@@ -32,8 +32,7 @@ def recorded(root: Path) -> dict[str, Mapping[str, Any]]:
         fault = f"{path}: {error}"
     else:
         return {stage: {**_EMPTY, **entry} for stage, entry in lock.get("stages", {}).items()}
-    remedy = f"take it from git again: git checkout -- {path}; where git has no better one: rm {path}, and seal run"
-    raise ArtifactError("dvc.lock", fault, remedy)
+    raise ArtifactError("dvc.lock", fault, f"take it from git again: git checkout -- {path}")
 
 
 def changed_since(root: Path, lineage: Lineage, envs: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

@@ -5,7 +5,6 @@ checked, so that a name cannot point elsewhere a moment later. Every redirect is
 of the environment, no cookies and no credentials are used.
 """
 
-import codecs
 import http.client
 import ipaddress
 import socket
@@ -27,12 +26,6 @@ HEADERS = {
     "Connection": "close",
 }
 _CHUNK = 65_536
-# of https://encoding.spec.whatwg.org, as Python names its codecs
-_CHARSETS = frozenset(
-    """utf-8 utf-16 utf-16-le utf-16-be ascii koi8-r koi8-u gb2312 gbk gb18030 big5 big5hkscs euc_jp shift_jis cp932
-    iso2022_jp euc_kr cp949 cp866 cp874 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 mac-roman
-    mac-cyrillic tis-620""".split()
-) | {f"iso8859-{n}" for n in range(1, 17)}
 _WRITTEN = "%/:=&?~#+!$,;'@()*[]"  # stays as it is in a path and query
 
 
@@ -87,20 +80,12 @@ def fetch(url: str, bounds: Bounds) -> Page:
         raise Failed(f"Exceeded {bounds.redirects} redirects.")
     if status >= 400:
         raise Failed(f"{status} Error: {http.client.responses.get(status, 'Unknown')} for url: {url}", status)
-    text = body[: bounds.max_bytes].decode(_charset(headers.get_content_charset("utf-8")), "replace")
-    return Page(url, text, len(body) > bounds.max_bytes)
-
-
-def _charset(named: str) -> str:
-    """The codec of a page that names one of the web's; UTF-8 for any other.
-
-    Python has more: some are no text (zlib), some take time that grows with the square of the text (punycode).
-    """
+    charset = headers.get_content_charset("utf-8")
     try:
-        codec = codecs.lookup(named).name
-    except (LookupError, ValueError):  # a null character in it
-        return "utf-8"
-    return codec if codec in _CHARSETS else "utf-8"
+        text = body[: bounds.max_bytes].decode(charset, "replace")
+    except LookupError:
+        text = body[: bounds.max_bytes].decode("utf-8", "replace")
+    return Page(url, text, len(body) > bounds.max_bytes)
 
 
 def checked(url: str, bounds: Bounds) -> tuple[SplitResult, str, int]:

@@ -9,11 +9,10 @@ from typing import Any
 from seal.core.errors import ParamError, RoundError
 from seal.core.types import Fact, Json, Task, ToolDoc
 from seal.env.base import Environment, Session
+from seal.env.custom.functions import PythonTools
 from seal.env.custom.server import McpTools
 from seal.env.custom.source import Source
 from seal.env.custom.tasks import load_tasks
-from seal.env.custom.unseen import unseen_arguments
-from seal.env.custom.worker import WorkerTools
 from seal.settings.envs import CustomParams
 from seal.settings.typed import read
 from seal.tools.docs import facts_of
@@ -44,9 +43,9 @@ class CustomEnv(Environment):
         self.judge = params.judge.model_copy(update={"cache": str(self._root / params.judge.cache)})
 
     @cached_property
-    def tools(self) -> WorkerTools | McpTools:
+    def tools(self) -> PythonTools | McpTools:
         if self._params.module:
-            return WorkerTools(self._params.module, self._params.seconds, self._root)
+            return PythonTools(self._params.module, self._params.seconds, self._root)
         return McpTools(self._params.mcp, self._root)
 
     @property
@@ -78,16 +77,11 @@ class CustomEnv(Environment):
             raise ParamError(f"task {task.task_id}, {error.thing}", error.value, error.remedy) from error
 
     def prove(self) -> None:
-        """Run every gold program, twice. Raises ParamError for the first call that fails or differs; notes what no
-        verdict can see."""
+        """Run every gold program, twice. Raises ParamError for the first call that fails or differs."""
         has_state = [self._proven(task) for task in self.tasks()]
         if not any(has_state) and any("" in self.checks(task) for task in self.tasks()):
             note = "these tools have no public state: turns with gold are judged by what calls return (docs/custom.md)"
             print(f"note: envs.custom: {note}", file=sys.stderr)
-        if self._params.module or self._params.mcp.reset:  # else every world is a new server
-            for argument in unseen_arguments(self, self.tasks(), self.tools.docs):
-                note = "neither state nor results tell one value from another, so any will do: show it in one of them"
-                print(f"note: envs.custom: {argument}: {note}", file=sys.stderr)
 
     def _proven(self, task: Task) -> bool:
         """Whether there ever was any public state."""
@@ -122,7 +116,7 @@ class CustomEnv(Environment):
     def checker(self, name: str) -> Callable[[Any], Any]:
         """A checker function, of the tools' module or `module:name`. Raises ParamError."""
         module, _, function = name.rpartition(":")
-        own = self.tools.function if isinstance(self.tools, WorkerTools) else lambda name: None
+        own = self.tools.function if isinstance(self.tools, PythonTools) else lambda name: None
         found = Source(module, self._root).function(function) if module else own(function)
         if found is None:
             raise ParamError("checker", name, "name a function of the tools' module, or write module:function")

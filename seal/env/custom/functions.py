@@ -74,8 +74,8 @@ class PythonTools:
         try:
             with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
                 return vars(module)[self._maker](**state)
-        except BaseException as error:  # whatever the user's class raises
-            value = f"{self._maker}({', '.join(state)}): {type(error).__name__}: {message_of(error)}"
+        except (Exception, SystemExit, TimedOut) as error:  # whatever the user's class raises
+            value = f"{self._maker}({', '.join(state)}): {type(error).__name__}: {error}"
             raise ParamError("state", value, f"its keys are the arguments of {self._maker}") from error
 
 
@@ -95,24 +95,22 @@ class PythonSession(Session):
     def state(self) -> dict[str, Json]:
         if callable(method := getattr(self._world, STATE, None)):
             return _own_state(method)
-        with time_limit(SECONDS):
-            found = variables(self._world) if isinstance(self._world, ModuleType) else attributes(self._world)
-            return {name: to_json(value) for name, value in found.items()}
+        found = variables(self._world) if isinstance(self._world, ModuleType) else attributes(self._world)
+        return {name: to_json(value) for name, value in found.items()}
 
     def _run(self, call: Call) -> tuple[str, str]:
         if call.name not in self._names:
             raise Refused("unknown_tool", f"there is no tool {call.name}")
         tool = getattr(self._world, call.name)
+        arguments = bind(call, tool)
         try:
             # what a tool prints must not mix with what the command line answers
             with time_limit(self._seconds), contextlib.redirect_stdout(sys.stderr):
-                value = to_json(tool(**bind(call, tool)))
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        except Refused:
-            raise
+                value = tool(**arguments)
+                text = value if isinstance(value, str) else json.dumps(to_json(value), ensure_ascii=False)
         except TimedOut:
             raise Refused("timeout", f"{call.name} ran for more than {self._seconds:g} seconds") from None
-        except BaseException as error:  # whatever a tool raises is what the policy reads (it interrupts nobody but us)
+        except (Exception, SystemExit) as error:  # whatever a tool raises is what the policy reads
             raise Refused(kind_of(error), message_of(error)) from error
         complains = isinstance(value, Mapping) and value.get("error")
         return text, (error_kind(text) or "other") if complains else ""
@@ -123,8 +121,8 @@ def _own_state(method: Callable[[], Any]) -> dict[str, Json]:
     try:
         with time_limit(SECONDS), contextlib.redirect_stdout(sys.stderr):
             return to_json(dict(method()))
-    except BaseException as error:
-        value = f"{STATE}(): {type(error).__name__}: {message_of(error)}"
+    except (Exception, SystemExit, TimedOut) as error:
+        value = f"{STATE}(): {type(error).__name__}: {error}"
         raise ParamError("state", value, "it must return a dict, whatever was called before") from error
 
 
@@ -137,9 +135,8 @@ def result_of(text: str, kind: str) -> Result:
 
 def kind_of(error: BaseException) -> str:
     """An exception's own `error_kind`, else what its class says, else its words."""
-    own = getattr(error, "error_kind", None)
-    if isinstance(own, str) and own in ERROR_KINDS:
-        return own
+    if getattr(error, "error_kind", None) in ERROR_KINDS:
+        return error.error_kind
     by_class = next((kind for classes, kind in _KINDS if isinstance(error, classes)), "")
     kind = by_class or error_kind(f"error: {message_of(error)}") or "other"
     return "invalid_value" if kind == "other" and isinstance(error, ValueError) else kind
@@ -147,10 +144,7 @@ def kind_of(error: BaseException) -> str:
 
 def message_of(error: BaseException) -> str:
     """An exception's words (a KeyError puts them in quotes), or its class's name."""
-    try:
-        alone = error.args[0] if len(error.args) == 1 and isinstance(error.args[0], str) else str(error)
-    except Exception:  # one that cannot even say what it is
-        alone = ""
+    alone = error.args[0] if len(error.args) == 1 and isinstance(error.args[0], str) else str(error)
     return alone or type(error).__name__
 
 

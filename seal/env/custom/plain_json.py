@@ -15,8 +15,6 @@ from uuid import UUID
 
 from seal.core.types import Json
 
-DEPTH = 100
-MOST_BITS = 14_000  # of a number: some 4,200 digits, and Python's limit is 4,300
 _DATA = (str, int, float, Mapping, list, tuple, deque, set, frozenset, Enum, type(None))
 _AS_TEXT = (date, time, timedelta, Decimal, Fraction, PurePath, UUID, bytes)
 
@@ -24,28 +22,14 @@ _AS_TEXT = (date, time, timedelta, Decimal, Fraction, PurePath, UUID, bytes)
 def to_json(value: Any, above: tuple[int, ...] = ()) -> Json:
     """Mappings get text keys, sets are sorted, an object is its public attributes, dates and the like are text.
 
-    An object of the standard library (a lock, a connection) counts by its type alone, a cycle is cut, and so is what
-    lies deeper than `DEPTH`. What raises when it is looked at is a text that says so; nothing raises here.
+    An object of the standard library (a lock, a connection) counts by its type alone, and a cycle is cut.
     """
-    if len(above) > DEPTH:
-        return "<deeper>"
-    try:
-        return _plain(value, above)
-    except Exception as error:  # an object may raise whatever it likes
-        return f"<{type(value).__name__}: {type(error).__name__}>"
-
-
-def _plain(value: Any, above: tuple[int, ...]) -> Json:
     if isinstance(value, Enum):
         return to_json(value.value, above)
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, str | bool | int):
         return value
-    if isinstance(value, str):
-        return str.__str__(value)  # without what a class of its own adds
-    if isinstance(value, int):  # one that Python would not write in digits is written in hexadecimal
-        return int(value) if value.bit_length() <= MOST_BITS else hex(value)
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else repr(float(value))
+        return value if math.isfinite(value) else repr(value)
     if isinstance(value, _AS_TEXT):
         return str(value)
     if id(value) in above:

@@ -7,8 +7,6 @@ ends or hangs is an error result, in this rollout alone. The SDK is asynchronous
 import asyncio
 import hashlib
 import json
-import os
-import sys
 import tempfile
 import threading
 import weakref
@@ -19,23 +17,14 @@ from typing import Any
 from seal.core.errors import DependencyError, ParamError
 from seal.core.types import Call, Json, Result
 from seal.env.base import Session
-from seal.env.custom.as_sent import PLAIN, AsSent
 from seal.env.custom.functions import result_of
 from seal.settings.envs import McpParams
 from seal.tools.docs import tool_doc
 from seal.tools.error_kinds import error_kind
-from seal.tools.json_schema import fault, fields, violations
 
 START_SECONDS, STOP_SECONDS = 60.0, 10.0
 ENDED, HANGS = "error: the server ended", "error: the server did not answer in time"
-# Becomes the command, and is killed when we end however we do: one that hangs would not see its input end. Linux alone.
-_TIED = """
-import ctypes, os, sys
-prctl = getattr(ctypes.CDLL(None), "prctl", None)
-prctl and prctl(1, 9)
-if os.getppid() == int(sys.argv[1]):
-    os.execvp(sys.argv[2], sys.argv[2:])
-"""
+_VIOLATIONS: Mapping[str, str] = {"required": "missing_argument", "type": "wrong_type"}
 
 
 class Server:
@@ -43,7 +32,7 @@ class Server:
 
     def __init__(self, params: McpParams, folder: Path, loop: asyncio.AbstractEventLoop):
         self._params, self._folder, self._loop = params, folder, loop
-        self.alive, self.tools, self.schemas = True, [], {}
+        self.alive, self.tools = True, []
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - its stderr, for as long as it lives
         ready = asyncio.run_coroutine_threadsafe(self._start(), loop)
         try:
@@ -81,11 +70,10 @@ class Server:
         from mcp import Client, StdioServerParameters
         from mcp.client.stdio import stdio_client
 
-        args = ["-I", "-S", "-c", _TIED, str(os.getpid()), *self._params.command]
+        command, *args = self._params.command
         try:
-            parameters = StdioServerParameters(command=sys.executable, args=args, cwd=self._folder)
-            sent = AsSent(stdio_client(parameters, errlog=self._log), self.schemas)
-            async with Client(sent, cache=None) as client:
+            parameters = StdioServerParameters(command=command, args=args, cwd=self._folder)
+            async with Client(stdio_client(parameters, errlog=self._log), cache=None) as client:
                 ready.set_result(await _listed(client))
                 while (request := await self._inbox.get()) is not None:
                     name, arguments, answer = request
@@ -104,7 +92,6 @@ class Server:
         """(text, error kind, whether the server goes on)."""
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED
-        from pydantic import ValidationError
 
         try:
             found = await asyncio.wait_for(client.call_tool(name, arguments), self._params.seconds)
@@ -115,8 +102,6 @@ class Server:
                 return ENDED, "other", False
             text = f"error: {error}"
             return text, error_kind(text) or "other", True
-        except (ValidationError, RuntimeError) as error:  # an answer of another shape than MCP's
-            return f"error: the server's answer is not MCP's: {str(error)[:200]}", "other", True
         text = "\n".join(getattr(block, "text", f"[{block.type}]") for block in found.content)
         text = text or json.dumps(found.structured_content, ensure_ascii=False)
         return text, (error_kind(f"error: {text}") or "other") if found.is_error else "", True
@@ -142,13 +127,7 @@ class McpTools:
             if own not in tools:
                 raise ParamError("envs.custom.mcp", own, f"no such tool; the server has: {', '.join(tools)}")
         hidden = {params.reset, params.state}
-        schemas = {name: listed.schemas.get(name, PLAIN) for name in tools if name not in hidden}
-        self.illegal = {
-            name: f"its inputSchema is not legal: {why}" for name in schemas if (why := fault(schemas[name]))
-        }
-        for name, why in self.illegal.items():
-            print(f"note: envs.custom.mcp: tool {name} is left out, {why}; mend it in the server", file=sys.stderr)
-        self.schemas = {name: schema for name, schema in schemas.items() if name not in self.illegal}
+        self.schemas = {name: dict(tool.input_schema) for name, tool in tools.items() if name not in hidden}
         docs = ((name, tools[name].description or "", schema) for name, schema in self.schemas.items())
         self.docs = tuple(tool_doc(name, " ".join(text.split()), schema) for name, text, schema in docs)
         written = json.dumps([[doc.name, doc.description, self.schemas[doc.name]] for doc in self.docs], sort_keys=True)
@@ -216,18 +195,20 @@ class McpSession(Session):
 
     def _refusal(self, call: Call) -> tuple[str, str] | None:
         """What the schema forbids never reaches the server."""
-        if call.name in self._tools.illegal:
-            return f"error: {call.name} cannot be used, {self._tools.illegal[call.name]}", "unknown_tool"
+        from jsonschema.exceptions import best_match
+        from jsonschema.validators import validator_for
+
         schema = self._tools.schemas.get(call.name)
         if schema is None:
             return f"error: there is no tool {call.name}", "unknown_tool"
-        known, _, takes_others = fields(schema)
-        if unknown := [name for name in call.arguments if name not in known and not takes_others]:
+        known = schema.get("properties") or {}
+        if unknown := [name for name in call.arguments if name not in known]:
             return f"error: unexpected argument {unknown[0]}", "unexpected_argument"
-        for path, kind, message, _ in violations(schema, call.arguments):
-            place = f"argument {'.'.join(path)}: " if len(path) > (kind == "missing_argument") else ""
-            return f"error: {place}{message}", kind
-        return None
+        error = best_match(validator_for(schema)(schema).iter_errors(json.loads(json.dumps(call.arguments))))
+        if error is None:
+            return None
+        place = f"argument {error.absolute_path[0]}: " if error.absolute_path else ""
+        return f"error: {place}{error.message}", _VIOLATIONS.get(error.validator, "invalid_value")
 
 
 async def _listed(client: Any) -> list[Any]:

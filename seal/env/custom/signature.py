@@ -2,12 +2,12 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from seal.core.errors import ParamError
-from seal.core.types import Call, Json, ToolDoc
+from seal.core.types import Call, ToolDoc
 from seal.env.custom.plain_json import to_json
 from seal.tools.docs import tool_doc
 
@@ -53,8 +53,7 @@ def doc_of(name: str, tool: Callable[..., Any]) -> ToolDoc:
             schema["default"] = to_json(parameter.default)
         properties[key] = {**schema, **({"description": descriptions[key]} if descriptions.get(key) else {})}
     words = " ".join(filter(None, (docstring.short_description, docstring.long_description)))
-    schema = {"type": "object", "properties": properties, "required": required}
-    return tool_doc(name, words, {**schema, "$defs": shared} if shared else schema)
+    return tool_doc(name, words, {"properties": properties, "required": required, "$defs": shared})
 
 
 def bind(call: Call, tool: Callable[..., Any]) -> dict[str, Any]:
@@ -78,24 +77,8 @@ def bind(call: Call, tool: Callable[..., Any]) -> dict[str, Any]:
         except ValidationError as error:
             first = error.errors()[0]
             kind = "wrong_type" if first["type"].endswith("_type") else "invalid_value"
-            kind = "missing_argument" if first["type"] == "missing" else kind
-            raise Refused(kind, f"argument {_place(name, value, first)}: {first['msg']}") from None
+            raise Refused(kind, f"argument {name}: {first['msg']}") from None
     return bound
-
-
-def _place(name: str, value: Json, error: Mapping[str, Any]) -> str:
-    """Where in an argument an error is: `lines.0.sku`. Pydantic's path also names the members of unions."""
-    parts = [name]
-    for i, part in enumerate(error["loc"], 1):
-        is_missing = error["type"] == "missing" and i == len(error["loc"])
-        if is_missing or (isinstance(value, dict) and part in value):
-            value = None if is_missing else value[part]
-        elif isinstance(value, list) and isinstance(part, int):
-            value = value[part]
-        else:
-            continue
-        parts.append(str(part))
-    return ".".join(parts)
 
 
 def hints_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:

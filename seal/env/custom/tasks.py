@@ -16,9 +16,7 @@ from seal.core.types import Call, Json, Split, Task, ToolDoc, UserTurn
 from seal.env.custom.plain_json import to_json
 from seal.settings.params import load_yaml
 from seal.settings.typed import Settings, read
-from seal.tools.json_schema import fields
 from seal.tools.literal import NotACall, call_of, tree_of
-from seal.tools.names import marked, name_again
 from seal.tools.schema import signature_of
 
 TEST_SHARE, DEV_SHARE = 1 / 3, 1 / 5  # of all scenarios; of those that are left
@@ -153,8 +151,8 @@ def _gold(task: str, number: int, turn: TurnEntry, known: Mapping[str, ToolDoc])
         call = _call(place, written, known)
         if call.name not in known:
             raise ParamError(place, call.name, f"no such tool in this task; there are: {', '.join(known)}")
-        params, _, takes_others = fields(known[call.name].schema)
-        if unknown := [name for name in call.arguments if name not in params and not takes_others]:
+        params = {param.name for param in known[call.name].params}
+        if unknown := [name for name in call.arguments if name not in params]:
             raise ParamError(place, f"{call.name}({unknown[0]}=...)", f"its parameters: {', '.join(params) or 'none'}")
         yield call
 
@@ -163,11 +161,7 @@ def _call(place: str, written: Json, known: Mapping[str, ToolDoc]) -> Call:
     remedy = 'write it as tool(name="value"), with literal arguments'
     if isinstance(written, str):
         try:
-            signature = signature_of(list(known.values()))
-            text, names = marked(written, signature)
-            tree = tree_of(text)
-            name_again(tree, names)
-            return call_of(tree, signature)
+            return call_of(tree_of(written), signature_of(list(known.values())))
         except NotACall as error:
             raise ParamError(place, f"{written}: {error}", remedy) from None
     if isinstance(written, Mapping) and set(written) <= {"name", "arguments"} and isinstance(written.get("name"), str):

@@ -165,6 +165,16 @@ def test_a_rollout_of_a_task_that_there_is_not_is_one_clear_error(tree, name):
     assert done.returncode == 3 and "shop has no task nope" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("table", ["verdicts", "outcomes"])
+def test_a_rollout_that_verify_left_out_is_one_clear_error(tree, table):
+    path = tree / "data" / "rounds" / "r1" / "verify" / f"{table}.parquet"
+    rows = read_table(path, table).to_pylist()
+    path.unlink()  # a link into the cache
+    write_table(path, table, [row for row in rows if row["rollout_id"] != rows[0]["rollout_id"]])
+    done = stage(tree, "diagnose", "r1")
+    assert done.returncode == 3 and "verify" in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("change", "code", "said"),
     [

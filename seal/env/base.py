@@ -27,11 +27,11 @@ class Session:
     def call(self, call: Call) -> Result:
         """Run one call. A fault of the call is an error Result, never an exception; `shown` equals `raw`, but for what
         a user answers."""
-        raise NotImplementedError
+        raise NotImplementedError  # every environment has its own
 
     def state(self) -> Mapping[str, Json]:
         """The public state that the verifier compares, as plain JSON-like values, `{part: value}`."""
-        raise NotImplementedError
+        raise NotImplementedError  # every environment has its own
 
     def message_call(self, text: str) -> Call | None:
         """The call that text without calls stands for where a user answers it; None where it hands back to a scripted
@@ -57,7 +57,7 @@ class KnownProgram:
 
     def session(self, turn: int) -> Session:
         """A session of its own, like one in which the turns before `turn` were played."""
-        raise NotImplementedError
+        raise NotImplementedError  # every environment has its own
 
 
 class Environment:
@@ -85,11 +85,11 @@ class Environment:
 
     def make_tasks(self) -> Sequence[Task]:
         """What `tasks` gives; asked for once."""
-        raise NotImplementedError
+        raise NotImplementedError  # every environment has its own
 
     def documents(self, task: Task) -> Mapping[str, ToolDoc]:
         """Tool -> bare doc, of at least the task's toolset."""
-        raise NotImplementedError
+        raise NotImplementedError  # every environment has its own
 
     def docs(self, task: Task, turn: int) -> tuple[ToolDoc, ...]:
         """Bare docs of every tool the policy may use at `turn` (withheld ones appear from their reveal turn on)."""
@@ -102,12 +102,12 @@ class Environment:
         return tuple(known[name] for name in task.toolset if turn and task.holdout.get(name, 0) == turn)
 
     def facts(self, tools: Sequence[str]) -> tuple[Fact, ...]:
-        """What the executor enforces on these tools; cues may quote nothing else (and mined refusals)."""
-        raise NotImplementedError
+        """What the executor enforces on these tools; cues may quote nothing else (and learned orders)."""
+        raise NotImplementedError  # every environment has its own
 
     def open(self, task: Task) -> Session:
         """A new session, for re-running calls: nobody outside of this process is asked."""
-        raise NotImplementedError
+        raise NotImplementedError  # every environment has its own
 
     def open_live(self, task: Task, seed: int) -> Session:
         """The session of a rollout. Where a live user answers, its draws hang on `seed`."""

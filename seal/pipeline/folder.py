@@ -23,7 +23,7 @@ from seal.interface.state import InterfaceState, load_interface
 from seal.pipeline.state import Checkpoint, RoundState
 from seal.policy import counter_of, load_policy
 from seal.store.files import NUMBER, atomic_dir, atomic_file, read_csv, read_json, write_csv, write_json
-from seal.store.judged import read_judged, write_judged
+from seal.store.judged import judged_of, read_judged, write_judged
 from seal.store.tables import (
     outcomes_of,
     read_table,
@@ -89,7 +89,7 @@ class RoundFolder:
         """The same with their verdicts and outcomes."""
         rollouts = self.rollouts(env)
         verdicts, outcomes = verdicts_of(self.path / "verify", rollouts), outcomes_of(self.path / "verify")
-        return [Judged(r, tuple(verdicts[r.rollout_id]), (), *outcomes[r.rollout_id]) for r in rollouts]
+        return judged_of(rollouts, verdicts, {}, outcomes)
 
     def judged(self, env: Environment) -> list[Judged]:
         """The same with their labels, too."""

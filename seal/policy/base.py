@@ -93,7 +93,7 @@ class Policy:
 
     def act(self, observations: Sequence[Observation], temperature: float, limits: Limits) -> list[Action]:
         """One output for each observation. Sampling depends on the observation's seed, turn and step alone."""
-        raise NotImplementedError
+        raise NotImplementedError  # every policy has its own
 
     def live_episodes(self, limits: Limits) -> int | None:
         """How many episodes may be played at once; None: any number."""
